@@ -1,0 +1,176 @@
+package ports
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// ChannelPort is a chat platform, seen through one bot account.
+//
+// Run, Send and the abilities are called from different goroutines, Send and
+// the abilities from many at once.
+type ChannelPort interface {
+	// Traits are fixed facts of the platform. No I/O.
+	Traits() Traits
+	// Run receives until ctx ends and then returns nil or ctx's error. It hands
+	// over what arrives in the platform's order and acknowledges upstream only
+	// after Receive returned nil; when Receive fails it keeps the batch and
+	// tries again, with a pause, so that nothing is lost. It waits out passing
+	// faults by itself. It returns another error only when going on is
+	// pointless without an admin (a token that is refused: KindUnauthorized).
+	// The gateway may call it again after it returned.
+	Run(ctx context.Context, in Receiver) error
+	// Send posts one platform message and returns its id. It does not retry:
+	// the outbox does, by the error's kind. KindUnsure means that the message
+	// may have been posted. Outgoing.Nonce is the same in every try of one
+	// delivery: use it where the platform can drop doubles.
+	Send(ctx context.Context, m Outgoing) (MessageID, error)
+}
+
+// Receiver is what a channel is handed to deliver into. Safe for many goroutines.
+type Receiver interface {
+	// Receive stores the batch and its cursor in one commit. nil means: stored,
+	// or seen before, or not for us; the platform may be told. An error means
+	// that nothing of it was stored.
+	Receive(ctx context.Context, b Batch) error
+	// Cursor is the last stored cursor of this channel, "" at first.
+	Cursor(ctx context.Context) (string, error)
+}
+
+// Traits are a platform's fixed facts.
+type Traits struct {
+	MaxText   int           // longest text of one message in the platform's own unit; 0 = no limit
+	EditEvery time.Duration // shortest pause between two edits of one preview
+	Choices   bool          // has buttons; without them a question lists its choices as text
+	Exclusive bool          // one receiver at a time: the gateway holds a lease around Run
+}
+
+// Typer shows that an answer is being made. Best effort; called again about every 4 s.
+type Typer interface {
+	Typing(ctx context.Context, in Conversation) error
+}
+
+// Drafter shows the text so far of an answer in the making; each call replaces
+// the one before, and the next Send in the conversation replaces the draft. Best effort.
+type Drafter interface {
+	Draft(ctx context.Context, in Conversation, text string) error
+}
+
+// Editor replaces a message that Send posted. Replacing it by what it already
+// is succeeds. KindNotFound: it is gone, send anew.
+type Editor interface {
+	Edit(ctx context.Context, id MessageID, m Outgoing) error
+}
+
+// Reactor puts an emoji on a message, as a receipt. Best effort.
+type Reactor interface {
+	React(ctx context.Context, in Conversation, id MessageID, emoji string) error
+}
+
+// Opener reads an attachment that came with a message. The caller closes it.
+type Opener interface {
+	Open(ctx context.Context, a Attachment) (io.ReadCloser, error)
+}
+
+// Renderer turns content (its Text is Markdown) into the platform's own
+// messages, split at the platform's limits, each with Body set to whatever Send
+// needs. Pure; called before the answer is stored, so what is stored is what is
+// sent. The choices go with the last part. Without it the core splits plain text.
+type Renderer interface {
+	Render(c Content) ([]Content, error)
+}
+
+// HTTP is an adapter that serves HTTP; the gateway mounts its handler. The
+// adapter does its own authentication. Requests may come before and after Run.
+type HTTP interface {
+	Handler() http.Handler
+}
+
+// Conversation is one chat, or one thread of it, on one channel. It is the unit
+// of order, of history and of visibility. Comparable. Channel is the channel's
+// name in the config, stamped by the gateway: an adapter leaves it empty in
+// what it receives and ignores it in what it sends.
+type Conversation struct {
+	Channel string `json:"channel"`
+	Chat    string `json:"chat"`
+	Thread  string `json:"thread,omitempty"`
+}
+
+// String is a stable, unambiguous text form: channel:chat or channel:chat:thread.
+func (c Conversation) String() string {
+	s := url.QueryEscape(c.Channel) + ":" + url.QueryEscape(c.Chat)
+	if c.Thread != "" {
+		s += ":" + url.QueryEscape(c.Thread)
+	}
+	return s
+}
+
+// MessageID is a platform's name for a posted message, unique within its channel.
+type MessageID string
+
+// PersonID is the gateway's own name for a person, whatever identities they have.
+type PersonID string
+
+// Batch is what arrived together, in order, with the cursor that stands behind it.
+// A batch without messages moves the cursor. Cursor "" leaves it as it is.
+type Batch struct {
+	Messages []Message
+	Cursor   string
+}
+
+// Message is something a person did in a chat: wrote, or pressed a button.
+type Message struct {
+	Event       string          `json:"event"` // dedupe key in the channel (an update id): edits and presses share a message's ID
+	ID          MessageID       `json:"id"`    // what reply, edit and react refer to; of a press: the message with the button
+	In          Conversation    `json:"in"`
+	Private     bool            `json:"private,omitempty"`   // nobody but this person and the bot sees the conversation
+	Addressed   bool            `json:"addressed,omitempty"` // in a group: speaks to the bot (mention, reply to it, command)
+	From        string          `json:"from"`                // the platform's user id
+	Name        string          `json:"name,omitempty"`      // what the person is called there
+	Text        string          `json:"text,omitempty"`
+	ReplyTo     MessageID       `json:"reply_to,omitempty"`
+	Choice      *Choice         `json:"choice,omitempty"`
+	Attachments []Attachment    `json:"attachments,omitempty"`
+	At          time.Time       `json:"at"`              // when it was written, by the platform's clock; zero if unknown
+	Reply       json.RawMessage `json:"reply,omitempty"` // opaque; the adapter gets it back in Outgoing.Reply
+}
+
+// Choice is a button: the question it answers, the field of it and the value.
+// It comes back as Message.Choice when pressed. Question, Field and Value
+// together are at most 56 bytes without ':', so that they fit a Telegram button.
+type Choice struct {
+	Question string `json:"question"`
+	Field    string `json:"field"`
+	Value    string `json:"value"`
+	Label    string `json:"label,omitempty"` // what the person reads; not part of a press
+}
+
+// Attachment is a file that came with a message; ID is for the adapter's Opener.
+type Attachment struct {
+	ID   string `json:"id"`
+	Name string `json:"name,omitempty"`
+	MIME string `json:"mime,omitempty"`
+	Size int64  `json:"size,omitempty"` // bytes; 0 = unknown
+}
+
+// Content is what a message says. Text is Markdown (CommonMark with GFM). Body
+// is the platform's own form of it, made by the adapter's Renderer and opaque
+// to the core; without it Send shows Text as it is, cut at MaxText.
+type Content struct {
+	Text    string          `json:"text"`
+	Choices []Choice        `json:"choices,omitempty"`
+	Body    json.RawMessage `json:"body,omitempty"`
+}
+
+// Outgoing is one platform message to post, or the new form of one.
+type Outgoing struct {
+	In      Conversation    `json:"in"`
+	Content Content         `json:"content"`
+	Nonce   string          `json:"nonce"` // = Delivery.ID
+	ReplyTo MessageID       `json:"reply_to,omitempty"`
+	Reply   json.RawMessage `json:"reply,omitempty"` // Message.Reply of what is answered
+}

@@ -1,0 +1,24 @@
+package ports
+
+import "log/slog"
+
+const redacted = "[redacted]"
+
+// Secret is a key, token or password. Every way to print it gives [redacted];
+// Reveal alone gives the value, for the one place that sends it.
+type Secret string
+
+// Reveal is the secret itself.
+func (s Secret) Reveal() string { return string(s) }
+
+// String keeps the value out of fmt.
+func (s Secret) String() string { return redacted }
+
+// GoString keeps the value out of %#v.
+func (s Secret) GoString() string { return redacted }
+
+// LogValue keeps the value out of slog.
+func (s Secret) LogValue() slog.Value { return slog.StringValue(redacted) }
+
+// MarshalText keeps the value out of JSON and other encodings.
+func (s Secret) MarshalText() ([]byte, error) { return []byte(redacted), nil }

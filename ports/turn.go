@@ -1,0 +1,255 @@
+package ports
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Lease is the right to write for one conversation. Every write under it is
+// fenced: once another process (or a later life of this one) took the
+// conversation over, the Epoch is no longer the stored one and the write fails
+// with KindFenced, having changed nothing.
+type Lease struct {
+	In    Conversation
+	Epoch int64
+}
+
+// Source is who calls Accept. Epoch is that of the channel's own lease where its
+// Traits say Exclusive, else 0.
+type Source struct {
+	Channel string
+	Epoch   int64
+}
+
+// RouteKind is where an accepted message goes.
+type RouteKind string
+
+const (
+	RouteLane    RouteKind = "lane"    // waits for a turn
+	RouteControl RouteKind = "control" // waits too; the running turn looks at it at once (a stop)
+	RouteAnswer  RouteKind = "answer"  // answers a question: belongs to its turn
+	RouteReply   RouteKind = "reply"   // answered at receipt: a turn of its own, finished by the same commit
+)
+
+// Sight is what a route function may look at, read inside the receive commit
+// with the questions under lock.
+type Sight struct {
+	Message Message
+	Seq     int64     // the seq that the message gets if it is accepted
+	Pressed *Question // of Message.Choice; nil: no such question
+	Open    *Question // the conversation's open question
+	Turn    *Turn     // the conversation's unfinished turn
+}
+
+// Route is the decision on one message. A dropped message is not stored; its
+// Deliveries are posted all the same.
+type Route struct {
+	Drop       bool
+	Kind       RouteKind
+	Person     PersonID
+	Question   *Question // written back: settled, or with a nearer expiry. Settling wakes its turn
+	Deliveries []Delivery
+}
+
+// Accepted tells what a receive commit did.
+type Accepted struct {
+	Leases                []Lease // conversations of this process that have something new
+	Stored, Seen, Dropped int
+}
+
+// Inbox is an accepted message. Seq is per conversation, from 1, without gaps.
+type Inbox struct {
+	Seq      int64
+	Person   PersonID
+	Route    RouteKind
+	Turn     string // "" while it waits
+	Received time.Time
+	Message
+}
+
+// TurnState is how far a turn is.
+type TurnState string
+
+const (
+	TurnRunning TurnState = "run"
+	TurnParked  TurnState = "wait" // its question is open
+	TurnDone    TurnState = "done"
+)
+
+// Outcome is how a turn ended.
+type Outcome string
+
+const (
+	OutcomeAnswered   Outcome = "answered"
+	OutcomeFailed     Outcome = "failed"
+	OutcomeSuperseded Outcome = "superseded"
+	OutcomeStopped    Outcome = "stopped"
+)
+
+// Turn is one piece of work: some messages of one person, and what became of
+// them. Its ID is TurnID of its first message, the same before and after a crash.
+type Turn struct {
+	ID       string
+	In       Conversation
+	Person   PersonID
+	State    TurnState
+	Outcome  Outcome
+	Question string // the last question it asked
+	Started  time.Time
+}
+
+// StepKind is the kind of a journal row.
+type StepKind string
+
+const (
+	StepReply  StepKind = "reply"  // a model's reply; its calls are the intents
+	StepStart  StepKind = "start"  // a call begins now
+	StepInput  StepKind = "input"  // messages that joined the turn
+	StepResult StepKind = "result" // what a call gave
+	StepFinal  StepKind = "final"  // what the person is told
+)
+
+// Step is a journal row of a turn. Index is from 0 without gaps; Body is
+// versioned JSON that belongs to core/agent; Call is the call's index in its reply.
+type Step struct {
+	Index int
+	Kind  StepKind
+	Call  int
+	Body  json.RawMessage
+}
+
+// Change is what one commit adds to a turn. The first Change of a turn makes
+// its row. A Step or a Delivery whose key is there already with the same
+// content is left as it is: a commit of unknown outcome may be tried again.
+type Change struct {
+	Turn       string
+	Person     PersonID
+	Take       []int64 // waiting messages that belong to this turn from now on
+	Steps      []Step
+	Ask        *Question
+	Deliveries []Delivery
+	Usage      []Spent
+	Audit      []AuditEntry
+}
+
+// Spent is what one model reply of a turn used.
+type Spent struct {
+	Step  int
+	Model string
+	Tokens
+}
+
+// Work is everything that a lane needs to go on with its conversation.
+type Work struct {
+	Turn     *Turn     // the unfinished turn, if there is one
+	Taken    []Inbox   // its messages, joined ones and answers included, by seq
+	Steps    []Step    // its journal
+	Question *Question // its last question
+	Waiting  []Inbox   // messages of no turn yet, by seq; at most 256, the rest comes with the next Load
+	Preview  string    // ID of the last preview of the turn that was posted
+	Resumes  int       // how often a dead process left this turn running
+}
+
+// Past is a finished turn, for the history of a prompt.
+type Past struct {
+	Turn  Turn
+	Inbox []Inbox
+	Steps []Step
+}
+
+// Delivery is one platform message on its way out. ID is turn/step/part, or any
+// other id that is the same after a crash; one that is there already is not
+// added again. Order is that of the commits, then that of the slice.
+type Delivery struct {
+	ID       string
+	Question string    // the question whose prompt this is
+	Edits    string    // ID of the delivery that this one replaces by an edit where the platform can
+	EditID   MessageID // filled in by Pending: what Edits was posted as; "" if it never was
+	Optional bool      // may be dropped: taking buttons off, status
+	Tries    int
+	Out      Outgoing
+}
+
+// Receipt is what became of a delivery. With Failed set it was given up, for
+// the reason in words; the conversation goes on.
+type Receipt struct {
+	ID     MessageID
+	Failed string
+}
+
+// QuestionKind is what a question is about.
+type QuestionKind string
+
+const (
+	QuestionApproval QuestionKind = "approval" // may this call run?
+	QuestionForm     QuestionKind = "form"     // values for NeedsInput
+	QuestionUnknown  QuestionKind = "unknown"  // a call's outcome is unknown: run again, skip, stop?
+)
+
+// QuestionState is how a question stands. All but open are final.
+type QuestionState string
+
+const (
+	QuestionOpen       QuestionState = "open"
+	QuestionAnswered   QuestionState = "answered"
+	QuestionSuperseded QuestionState = "superseded" // another message came
+	QuestionExpired    QuestionState = "expired"
+	QuestionStopped    QuestionState = "stopped"
+)
+
+// Question is an open question as a row. At most one is open in a conversation.
+// It counts once, for the call Call of the reply at step Step.
+type Question struct {
+	ID      string            `json:"id"` // at most 16 of [a-z0-9]
+	Turn    string            `json:"turn"`
+	In      Conversation      `json:"in"`
+	Person  PersonID          `json:"person"` // who alone may answer
+	Kind    QuestionKind      `json:"kind"`
+	Step    int               `json:"step"`
+	Call    int               `json:"call"`
+	Text    string            `json:"text"`
+	Fields  []Field           `json:"fields,omitempty"`
+	Answers map[string]string `json:"answers,omitempty"` // by field
+	State   QuestionState     `json:"state"`
+	Expires time.Time         `json:"expires"`
+	Prompt  string            `json:"prompt"`           // the Delivery that asks it
+	Posted  MessageID         `json:"posted,omitempty"` // what the prompt was posted as
+	Reply   json.RawMessage   `json:"reply,omitempty"`
+}
+
+// The field of an approval and of a question about an unknown outcome, and its values.
+const (
+	AnswerField = "do"
+	AnswerYes   = "yes"
+	AnswerNo    = "no"
+	AnswerAgain = "again"
+	AnswerSkip  = "skip"
+	AnswerStop  = "stop"
+)
+
+// About is what a question of a turn is about: a call of one of its replies.
+type About struct {
+	Turn   string
+	In     Conversation
+	Person PersonID
+	Steps  int // journal rows once the question's own commit is done
+	Step   int // index of the reply
+	Call   int // index of the call in it
+	Tool   Call
+	Reply  json.RawMessage // Message.Reply of what the turn answers
+}
+
+// Field is one value that a question asks for.
+type Field struct {
+	Name     string          `json:"name"`
+	Label    string          `json:"label,omitempty"`
+	Choices  []Choice        `json:"choices,omitempty"`
+	Required bool            `json:"required,omitempty"`
+	Schema   json.RawMessage `json:"schema,omitempty"` // JSON Schema of the value
+}
+
+// Answer is what came of a question that a live call waits for.
+type Answer struct {
+	State  QuestionState
+	Values map[string]string
+}
