@@ -1,0 +1,18 @@
+package access
+
+import "fmt"
+
+const textGroup = "I only talk to people my admin has let in. Write to me in a private chat to ask for access."
+
+func textPairing(code string) string {
+	shown := code[:codeLength/2] + "-" + code[codeLength/2:]
+	return fmt.Sprintf("Hello! I only talk to people my admin has let in.\n\nYour code is **%s**. Give it to the admin, who lets you in with\n\n```\ndragoman pair approve %s\n```\n\nThe code is good for one hour. Until then I will not answer.", shown, shown)
+}
+
+func textListed(identity string) string {
+	return fmt.Sprintf("I only talk to people on my admin's list. You are `%s`: ask the admin to add you.", identity)
+}
+
+func textRate(r Rules) string {
+	return fmt.Sprintf("That is too fast for me: I take %d messages in %s. I have not read your last one; please send it again in a moment.", r.Count, r.Per)
+}

@@ -1,0 +1,132 @@
+// Package agent runs turns: it asks the model, has the tools called that the
+// model wants, and ends each turn in exactly one of an answer, a question to the
+// person, a plain failure or "stopped".
+//
+// A turn is driven by its journal (the steps of the store), never by memory: the
+// same code goes on with a turn that just began, one that was parked on a
+// question days ago, and one that a crash cut off. What a row says happened is
+// not done again; what a start row says was begun, and has no result, is run
+// again only if it is known to be harmless, and otherwise its person decides.
+package agent
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base32"
+	"errors"
+	"log/slog"
+	"strings"
+	"time"
+
+	"dragoman/core/internal/guard"
+	"dragoman/ports"
+)
+
+// Store is the slice of the store that a turn writes to.
+type Store interface {
+	Load(ctx context.Context, l ports.Lease) (ports.Work, error)
+	History(ctx context.Context, l ports.Lease, limit int) ([]ports.Past, error)
+	Record(ctx context.Context, l ports.Lease, c ports.Change) error
+	Park(ctx context.Context, l ports.Lease, c ports.Change) error
+	Finish(ctx context.Context, l ports.Lease, c ports.Change, o ports.Outcome) error
+}
+
+// Toolbox is the agent's tools.
+type Toolbox interface {
+	Specs() []ports.ToolSpec
+	Check(ctx context.Context, c ports.Call) ports.Ruling
+	Call(ctx context.Context, c ports.ToolCall, host ports.Host) ports.CallResult
+}
+
+// Asker words questions: an approval, or what to do about an unknown outcome.
+type Asker interface {
+	Approval(a ports.About) (ports.Question, ports.Content)
+	Unknown(a ports.About) (ports.Question, ports.Content)
+	// Current reports whether q is the question of a turn whose journal has steps
+	// rows: an answer counts only until something is recorded after it.
+	Current(q ports.Question, steps int) bool
+}
+
+// errTurnTimeout is the cause of a turn's context that ended by its own limit.
+var errTurnTimeout = errors.New("the turn's time is over")
+
+// Live shows a turn at work; it never blocks.
+type Live interface {
+	Text(soFar string)
+	Close()
+}
+
+// Outbox is how a turn speaks.
+type Outbox interface {
+	Render(in ports.Conversation, c ports.Content) []ports.Content
+	Wake(l ports.Lease)
+	Live(ctx context.Context, in ports.Conversation) Live
+}
+
+// Model is a model with its name in the config.
+type Model struct {
+	Name          string
+	Port          ports.ModelPort
+	ContextTokens int
+}
+
+// Config of an agent.
+type Config struct {
+	Name         string
+	Models       []Model // in order of fallback
+	Instructions string
+	MaxSteps     int           // model replies in one turn
+	TurnTimeout  time.Duration // of one activation: waiting for a person does not count
+}
+
+// Agent runs turns. Safe for many goroutines.
+type Agent struct {
+	cfg    Config
+	store  Store
+	tools  Toolbox
+	asker  Asker
+	outbox Outbox
+	leaks  *guard.Leaks
+	log    *slog.Logger
+}
+
+// New makes an Agent.
+func New(cfg Config, store Store, tools Toolbox, asker Asker, outbox Outbox, leaks *guard.Leaks, log *slog.Logger) *Agent {
+	return &Agent{cfg: cfg, store: store, tools: tools, asker: asker, outbox: outbox, leaks: leaks, log: log}
+}
+
+// Turn goes on with what the conversation has to do, until the turn is over or
+// parked. Its error is the store's, or the end of ctx: then nothing was said, the
+// journal stands, and the lane tries again. news tells that messages came in.
+func (a *Agent) Turn(ctx context.Context, l ports.Lease, w ports.Work, news <-chan struct{}) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, a.cfg.TurnTimeout, errTurnTimeout)
+	defer cancel()
+	t := a.open(l, w, news)
+	t.live = a.outbox.Live(ctx, l.In)
+	defer t.live.Close()
+	began := time.Now()
+	t.log.Info("turn_started", "steps", len(t.steps), "resumes", w.Resumes)
+	end, err := t.run(ctx)
+	if err != nil {
+		return err
+	}
+	t.live.Close() // a draft must not come after the answer
+	if end.parked {
+		t.log.Info("turn_parked", "dur", time.Since(began))
+		a.outbox.Wake(l)
+		return nil
+	}
+	if err := t.finish(ctx, end); err != nil {
+		return err
+	}
+	a.outbox.Wake(l)
+	t.log.Info("turn_finished", "outcome", end.outcome, "dur", time.Since(began), "steps", len(t.steps))
+	return nil
+}
+
+// Ref is the short reference of a turn, for a person to quote and an admin to
+// find in the log.
+func Ref(turn string) string {
+	sum := sha256.Sum256([]byte(turn))
+	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:])[:6])
+}

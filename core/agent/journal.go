@@ -1,0 +1,124 @@
+package agent
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"dragoman/ports"
+)
+
+// bodyVersion is written into every row, so that a later binary can read turns
+// that an earlier one parked.
+const bodyVersion = 1
+
+// The bodies of the journal's rows.
+type (
+	replyBody struct {
+		V     int              `json:"v"`
+		Text  string           `json:"text,omitempty"`
+		Calls []ports.Call     `json:"calls,omitempty"` // the intents
+		State json.RawMessage  `json:"state,omitempty"`
+		Model string           `json:"model"`
+		Stop  ports.StopReason `json:"stop"`
+	}
+	startBody struct {
+		V     int         `json:"v"`
+		Class ports.Class `json:"class"`
+		Key   string      `json:"key"`
+	}
+	inputBody struct {
+		V   int     `json:"v"`
+		Seq []int64 `json:"seq"` // of the messages that joined
+	}
+	resultBody struct {
+		V int `json:"v"`
+		ports.CallResult
+	}
+	finalBody struct {
+		V    int    `json:"v"`
+		Text string `json:"text,omitempty"` // what the person was told, where it is not the last reply
+		Kind string `json:"kind,omitempty"` // of the failure
+	}
+)
+
+// round is a reply with what became of its calls so far, as the journal has it.
+type round struct {
+	step  int // of the reply
+	reply replyBody
+	calls []callState
+}
+
+// callState is one call of a round.
+type callState struct {
+	started bool // a start row is there
+	class   ports.Class
+	result  *ports.CallResult
+}
+
+// open reports whether a call of the round has no result yet.
+func (r *round) open() bool {
+	for _, c := range r.calls {
+		if c.result == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// lastRound reads the journal's last reply and what followed it, nil if the
+// model has not replied yet.
+func lastRound(steps []ports.Step) (*round, error) {
+	var r *round
+	for _, s := range steps {
+		if s.Kind == ports.StepReply {
+			r = &round{step: s.Index}
+			if err := read(s, &r.reply); err != nil {
+				return nil, err
+			}
+			r.calls = make([]callState, len(r.reply.Calls))
+			continue
+		}
+		if r == nil || s.Call < 0 || s.Call >= len(r.calls) {
+			continue
+		}
+		if err := r.follow(s); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// follow applies a start or a result row.
+func (r *round) follow(s ports.Step) error {
+	c := &r.calls[s.Call]
+	switch s.Kind {
+	case ports.StepStart:
+		var b startBody
+		if err := read(s, &b); err != nil {
+			return err
+		}
+		c.started, c.class = true, b.Class
+	case ports.StepResult:
+		var b resultBody
+		if err := read(s, &b); err != nil {
+			return err
+		}
+		c.result = &b.CallResult
+	}
+	return nil
+}
+
+func read(s ports.Step, into any) error {
+	if err := json.Unmarshal(s.Body, into); err != nil {
+		return ports.Errorf(ports.KindInternal, "read journal", "step %d (%s): %w", s.Index, s.Kind, err)
+	}
+	return nil
+}
+
+func write(v any) json.RawMessage {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("a journal row does not marshal: %v", err)) // plain values of ours always do
+	}
+	return b
+}

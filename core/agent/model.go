@@ -1,0 +1,127 @@
+package agent
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"dragoman/core/internal/guard"
+	"dragoman/ports"
+)
+
+const (
+	modelTries = 3
+	// retryAfterMax is the longest wait that a provider may ask for before the
+	// next model in order is asked instead.
+	retryAfterMax = 30 * time.Second
+)
+
+// generate asks the agent's models in order until one replies. A passing fault
+// is tried again, but only as long as nothing of the reply was shown.
+func (t *turn) generate(ctx context.Context) (ports.ModelReply, error) {
+	if err := t.remember(ctx); err != nil {
+		return ports.ModelReply{}, err
+	}
+	var last error
+	for _, m := range t.cfg.Models {
+		req := t.prompt(m)
+		wait := backoff.NewExponentialBackOff()
+		for try := 1; try <= modelTries; try++ {
+			began := time.Now()
+			reply, shown, err := t.attempt(ctx, m, req)
+			if err == nil {
+				t.log.Info("model_replied", "model", m.Name, "attempt", try, "calls", len(reply.Calls), "dur", time.Since(began),
+					"input", reply.Usage.Input, "output", reply.Usage.Output)
+				return reply, nil
+			}
+			if t.stopped || ctx.Err() != nil {
+				return ports.ModelReply{}, err
+			}
+			last = err
+			t.log.Warn("model_failed", "model", m.Name, "attempt", try, "kind", ports.KindOf(err), "err", err, "dur", time.Since(began))
+			pause := max(wait.NextBackOff(), ports.RetryAfter(err))
+			if shown || !passing(err) || pause > retryAfterMax || try == modelTries {
+				break
+			}
+			if err := t.pause(ctx, pause); err != nil {
+				return ports.ModelReply{}, err
+			}
+		}
+		if ports.IsKind(last, ports.KindRefused) {
+			break
+		}
+	}
+	return ports.ModelReply{}, last
+}
+
+// attempt makes one request and shows its text as it comes.
+func (t *turn) attempt(ctx context.Context, m Model, req ports.ModelRequest) (reply ports.ModelReply, shown bool, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	live, first := t.live, make(chan struct{}, 1)
+	landing := guard.Start(ctx, guard.Grace, t.leaks, "model", func(ctx context.Context) (ports.ModelReply, error) {
+		var text strings.Builder
+		return m.Port.Generate(ctx, req, func(delta string) {
+			if ctx.Err() != nil {
+				return
+			}
+			if text.Len() == 0 {
+				first <- struct{}{}
+			}
+			text.WriteString(delta)
+			live.Text(text.String())
+		})
+	})
+	for {
+		select {
+		case l := <-landing:
+			if l.Err == nil && strings.TrimSpace(l.Value.Text) == "" && len(l.Value.Calls) == 0 {
+				l.Err = ports.Errorf(ports.KindProtocol, "model", "the reply is empty")
+			}
+			return l.Value, len(first) > 0, l.Err
+		case <-t.news:
+			stop, err := t.look(ctx)
+			if err != nil {
+				return reply, false, err
+			}
+			if stop {
+				return reply, false, errStopped
+			}
+		case <-ctx.Done():
+			return reply, false, ctx.Err()
+		}
+	}
+}
+
+// pause waits between two tries, unless the person stops the turn.
+func (t *turn) pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	for {
+		select {
+		case <-timer.C:
+			return nil
+		case <-t.news:
+			stop, err := t.look(ctx)
+			if err != nil {
+				return err
+			}
+			if stop {
+				return errStopped
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// passing reports whether the same request may work in a moment.
+func passing(err error) bool {
+	switch ports.KindOf(err) {
+	case ports.KindTemporary, ports.KindRateLimited, ports.KindTimeout, ports.KindProtocol, ports.KindUnavailable:
+		return true
+	}
+	return false
+}

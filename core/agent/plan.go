@@ -1,0 +1,134 @@
+package agent
+
+import (
+	"context"
+
+	"dragoman/ports"
+)
+
+// plan is what a round does next.
+type plan struct {
+	start  []int // calls that get a start row
+	launch []int // calls that run after the commit: those, and harmless ones that a crash cut off
+	class  map[int]ports.Class
+	ask    *asking // the question to put, once nothing runs
+}
+
+// asking is a question that has to be put about a call.
+type asking struct {
+	call    int
+	unknown bool // the call began, and its outcome is unknown
+}
+
+// plan looks at each call without a result, in order. Calls that cannot run get
+// their result at once. One that changes things waits for those before it.
+func (t *turn) plan(ctx context.Context, r *round, f flights) plan {
+	p := plan{class: map[int]ports.Class{}}
+	blocked := false // an earlier call that changes things is not done
+	for i := range r.calls {
+		c := &r.calls[i]
+		class, running := f.open[i]
+		switch {
+		case running:
+			blocked = blocked || class != ports.ClassRead
+			continue
+		case c.result != nil:
+			continue
+		case c.started:
+			blocked = t.planCutOff(r, i, &p, blocked)
+			continue
+		}
+		ruling := t.ruling(ctx, r, i)
+		if ruling.Outcome != "" {
+			t.settle(r, i, ports.CallResult{Outcome: ruling.Outcome, Text: ruling.Why})
+			continue
+		}
+		ready := !ruling.NeedsApproval() || t.approved(r, i, &p)
+		if c.result != nil {
+			continue // not approved
+		}
+		if ready && (ruling.Class == ports.ClassRead || !blocked) {
+			p.start, p.launch = append(p.start, i), append(p.launch, i)
+			p.class[i] = ruling.Class
+		}
+		blocked = blocked || ruling.Class != ports.ClassRead
+	}
+	return p
+}
+
+// planCutOff plans a call that has a start row and no result, after a crash: a
+// harmless one runs again under the same key, otherwise the person decides.
+func (t *turn) planCutOff(r *round, i int, p *plan, blocked bool) bool {
+	class := r.calls[i].class
+	if class == ports.ClassRead || class == ports.ClassIdempotent {
+		if class == ports.ClassRead || !blocked {
+			p.launch = append(p.launch, i)
+		}
+		return blocked || class != ports.ClassRead
+	}
+	value, answered := t.answer(r, i, ports.QuestionUnknown)
+	switch {
+	case !answered:
+		if p.ask == nil {
+			p.ask = &asking{call: i, unknown: true}
+		}
+	case value == ports.AnswerAgain && !blocked:
+		p.start, p.launch = append(p.start, i), append(p.launch, i)
+		p.class[i] = class
+	case value == ports.AnswerStop:
+		t.stopped = true
+	default:
+		t.settle(r, i, ports.CallResult{Outcome: ports.CallInterrupted, Text: textInterrupted})
+		return blocked
+	}
+	return true
+}
+
+// approved reports whether the person said yes to a call. If they said no, or
+// did not answer, the call gets its result; if they were not asked yet, the
+// plan asks.
+func (t *turn) approved(r *round, i int, p *plan) bool {
+	value, answered := t.answer(r, i, ports.QuestionApproval)
+	switch {
+	case !answered && t.question == nil:
+		if p.ask == nil {
+			p.ask = &asking{call: i}
+		}
+		return false
+	case !answered && t.question.State == ports.QuestionAnswered:
+		return false // another call's answer comes first
+	case value == ports.AnswerYes:
+		return true
+	case value == ports.AnswerNo:
+		t.settle(r, i, ports.CallResult{Outcome: ports.CallDenied, Text: textSaidNo})
+	default:
+		t.settle(r, i, ports.CallResult{Outcome: ports.CallDenied, Text: textNotAnswered})
+	}
+	return false
+}
+
+// answer is what the person said to the question about this call, "" if the
+// question was settled in another way; ok is false while there is no such answer.
+func (t *turn) answer(r *round, i int, kind ports.QuestionKind) (value string, ok bool) {
+	q := t.question
+	if q == nil {
+		return "", false
+	}
+	if q.State == ports.QuestionSuperseded || q.State == ports.QuestionExpired {
+		return "", true // and the rest of the round is not asked about either
+	}
+	if q.State != ports.QuestionAnswered || q.Kind != kind || q.Step != r.step || q.Call != i {
+		return "", false
+	}
+	return q.Answers[ports.AnswerField], true
+}
+
+// ruling is the toolbox's verdict on a call, asked once in an activation.
+func (t *turn) ruling(ctx context.Context, r *round, i int) ports.Ruling {
+	v, ok := t.rulings[i]
+	if !ok {
+		v = t.tools.Check(ctx, r.reply.Calls[i])
+		t.rulings[i] = v
+	}
+	return v
+}

@@ -1,0 +1,184 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"dragoman/ports"
+)
+
+// stopGrace is how long the open calls of a stopped turn may still come home.
+const stopGrace = 500 * time.Millisecond
+
+// landed is a call that came home.
+type landed struct {
+	call   int
+	result ports.CallResult
+	dur    time.Duration
+}
+
+// flights are the calls of a round that run now.
+type flights struct {
+	home chan landed
+	open map[int]ports.Class
+}
+
+// round brings the calls of a reply to their results: readers side by side,
+// those that change things one at a time and in order. It records a start before
+// a call begins, and the result of a call that changes things at once. It parks
+// the turn (errParked) when a call needs its person and nothing else runs.
+func (t *turn) round(ctx context.Context, r *round) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	f := flights{home: make(chan landed, len(r.calls)), open: map[int]ports.Class{}}
+	urgent := false
+	for {
+		p := t.plan(ctx, r, f)
+		if t.stopped {
+			return errStopped
+		}
+		for _, i := range p.start {
+			t.add(ports.StepStart, i, startBody{V: bodyVersion, Class: p.class[i], Key: t.key(r, i)})
+			r.calls[i].started, r.calls[i].class = true, p.class[i]
+		}
+		home := len(f.open)+len(p.launch) == 0
+		if home && p.ask != nil {
+			return t.park(ctx, r, *p.ask)
+		}
+		if home {
+			t.join()
+		}
+		if len(p.start) > 0 || urgent || home {
+			if err := t.record(ctx); err != nil {
+				return err
+			}
+			urgent = false
+		}
+		if home {
+			t.question = nil // used up, also where nothing had to be recorded
+			return nil
+		}
+		for _, i := range p.launch {
+			t.launch(ctx, r, i, f)
+		}
+		l, err := t.await(ctx, f)
+		if err != nil {
+			return t.leave(r, f, cancel, err)
+		}
+		urgent = f.open[l.call] != ports.ClassRead
+		t.land(r, f, l)
+	}
+}
+
+// launch runs one call in a goroutine that holds nothing and writes nothing.
+func (t *turn) launch(ctx context.Context, r *round, i int, f flights) {
+	call := ports.ToolCall{Call: r.reply.Calls[i], Turn: t.id, Person: t.person, In: t.lease.In, Key: t.key(r, i)}
+	f.open[i] = r.calls[i].class
+	t.log.Debug("tool_call_started", "tool", call.Name, "step", r.step, "call", i, "arguments", string(call.Arguments))
+	tools, host, began, home := t.tools, NewHost(t.log, call.Name), time.Now(), f.home
+	go func() { home <- landed{call: i, result: tools.Call(ctx, call, host), dur: time.Since(began)} }()
+}
+
+// await waits for the next call to come home, and meanwhile for the person's stop.
+func (t *turn) await(ctx context.Context, f flights) (landed, error) {
+	for {
+		select {
+		case l := <-f.home:
+			return l, nil
+		case <-t.news:
+			stop, err := t.look(ctx)
+			if err != nil {
+				return landed{}, err
+			}
+			if stop {
+				return landed{}, errStopped
+			}
+		case <-ctx.Done():
+			return landed{}, ctx.Err()
+		}
+	}
+}
+
+// land keeps a result for the next commit.
+func (t *turn) land(r *round, f flights, l landed) {
+	delete(f.open, l.call)
+	call := r.reply.Calls[l.call]
+	t.log.Info("tool_call_finished", "tool", call.Name, "step", r.step, "call", l.call, "outcome", l.result.Outcome, "dur", l.dur)
+	t.settle(r, l.call, l.result)
+}
+
+// leave ends a round whose calls still run: a stopped turn grants them a moment,
+// then they are cancelled; with the lane's end nobody waits for them.
+func (t *turn) leave(r *round, f flights, cancel func(), why error) error {
+	cancel()
+	if !t.stopped {
+		return why
+	}
+	timer := time.NewTimer(stopGrace)
+	defer timer.Stop()
+	for len(f.open) > 0 {
+		select {
+		case l := <-f.home:
+			t.land(r, f, l)
+		case <-timer.C:
+			return why
+		}
+	}
+	return why
+}
+
+// park asks the person about a call and leaves the turn waiting.
+func (t *turn) park(ctx context.Context, r *round, ask asking) error {
+	about := ports.About{Turn: t.id, In: t.lease.In, Person: t.person, Steps: len(t.steps), Step: r.step, Call: ask.call,
+		Tool: r.reply.Calls[ask.call], Reply: t.taken[len(t.taken)-1].Reply}
+	q, content := t.asker.Approval(about)
+	if ask.unknown {
+		q, content = t.asker.Unknown(about)
+	}
+	q.Prompt = t.deliver(len(t.steps), content, q.ID)
+	t.pending.Ask = &q
+	if err := t.commit(ctx, func(ctx context.Context, c ports.Change) error { return t.store.Park(ctx, t.lease, c) }); err != nil {
+		return err
+	}
+	return errParked
+}
+
+// join adds the messages that came instead of an answer, behind the round's results.
+func (t *turn) join() {
+	if len(t.joining) == 0 {
+		return
+	}
+	body := inputBody{V: bodyVersion}
+	for _, m := range t.joining {
+		body.Seq = append(body.Seq, m.Seq)
+	}
+	t.take(t.joining)
+	t.add(ports.StepInput, -1, body)
+	t.joining = nil
+}
+
+// settle gives a call its result, with the next commit.
+func (t *turn) settle(r *round, call int, result ports.CallResult) {
+	r.calls[call].result = &result
+	t.add(ports.StepResult, call, resultBody{V: bodyVersion, CallResult: result})
+}
+
+// cancelOpen gives the calls that a stop left open their results.
+func (t *turn) cancelOpen(r *round) {
+	if r == nil {
+		return
+	}
+	for i, c := range r.calls {
+		switch {
+		case c.result != nil:
+		case c.started:
+			t.settle(r, i, ports.CallResult{Outcome: ports.CallCancelled, Text: textCancelled})
+		default:
+			t.settle(r, i, ports.CallResult{Outcome: ports.CallCancelled, Text: textNotStarted})
+		}
+	}
+}
+
+// key is the idempotency key of a call: the same when it is run again.
+func (t *turn) key(r *round, call int) string { return fmt.Sprintf("%s/%d/%d", t.id, r.step, call) }

@@ -1,0 +1,108 @@
+// Package ask words the questions that a turn puts to its person and matches
+// what comes back: a press of a button, a typed answer, another message
+// instead. Questions are rows of the store; nothing waits in memory.
+//
+// Matching is pure: the store calls it inside the receive commit with the
+// question under lock, so that an answer, a newer message and an expiry race for
+// one row and one of them wins.
+package ask
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"dragoman/ports"
+)
+
+// argumentsShown caps how much of a call's arguments a question shows, in bytes.
+const argumentsShown = 1500
+
+// OnMessage is what another message means while a question is open.
+type OnMessage string
+
+const (
+	Supersede OnMessage = "supersede" // the question ends as not answered, the message joins the turn
+	Wait      OnMessage = "wait"      // the message waits for the question
+)
+
+// Config of the questions.
+type Config struct {
+	Expires   time.Duration // how long a question stays open
+	OnMessage OnMessage
+	GroupWait time.Duration // how long another person's message in a group waits for one
+}
+
+// Asker words and matches questions. Safe for many goroutines.
+type Asker struct{ cfg Config }
+
+// New makes an Asker.
+func New(cfg Config) *Asker { return &Asker{cfg: cfg} }
+
+// Current reports whether q is the question that the turn asked when its journal
+// had steps rows. The number of rows makes the question's id: an answer counts
+// only as long as nothing was recorded since it was asked.
+func (a *Asker) Current(q ports.Question, steps int) bool { return q.ID == questionID(q.Turn, steps) }
+
+// Approval asks whether a call may run.
+func (a *Asker) Approval(about ports.About) (ports.Question, ports.Content) {
+	text := fmt.Sprintf("May I run **%s**?\n\n```json\n%s\n```", about.Tool.Name, pretty(about.Tool.Arguments))
+	return a.question(about, ports.QuestionApproval, text, ports.AnswerYes, "Yes, run it", ports.AnswerNo, "No")
+}
+
+// Unknown asks what to do about a call that began and whose outcome nobody knows.
+func (a *Asker) Unknown(about ports.About) (ports.Question, ports.Content) {
+	text := fmt.Sprintf("I was interrupted while **%s** was running, and I do not know whether it had its effect.\n\n```json\n%s\n```\nShall I run it again?",
+		about.Tool.Name, pretty(about.Tool.Arguments))
+	return a.question(about, ports.QuestionUnknown, text, ports.AnswerAgain, "Run it again", ports.AnswerSkip, "Skip it", ports.AnswerStop, "Stop")
+}
+
+// Settled is what a prompt shows once its question is settled, without buttons.
+func Settled(q ports.Question) ports.Content {
+	note := map[ports.QuestionState]string{
+		ports.QuestionSuperseded: "Not answered: you wrote something else.",
+		ports.QuestionExpired:    "Not answered in time.",
+		ports.QuestionStopped:    "Stopped.",
+	}[q.State]
+	for _, c := range q.Fields[0].Choices {
+		if q.State == ports.QuestionAnswered && c.Value == q.Answers[ports.AnswerField] {
+			note = "You said: " + c.Label
+		}
+	}
+	return ports.Content{Text: q.Text + "\n\n*" + note + "*"}
+}
+
+func (a *Asker) question(about ports.About, kind ports.QuestionKind, text string, choices ...string) (ports.Question, ports.Content) {
+	q := ports.Question{ID: questionID(about.Turn, about.Steps), Turn: about.Turn, In: about.In, Person: about.Person, Kind: kind,
+		Step: about.Step, Call: about.Call, Text: text, State: ports.QuestionOpen, Expires: time.Now().Add(a.cfg.Expires), Reply: about.Reply}
+	field := ports.Field{Name: ports.AnswerField, Required: true}
+	for i := 0; i < len(choices); i += 2 {
+		field.Choices = append(field.Choices, ports.Choice{Question: q.ID, Field: ports.AnswerField, Value: choices[i], Label: choices[i+1]})
+	}
+	q.Fields = []ports.Field{field}
+	return q, ports.Content{Text: text, Choices: field.Choices}
+}
+
+func questionID(turn string, steps int) string {
+	sum := sha256.Sum256([]byte(turn + "/" + strconv.Itoa(steps)))
+	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:10]))
+}
+
+// pretty shows arguments for people, in a fence that they cannot break out of.
+func pretty(args json.RawMessage) string {
+	var b bytes.Buffer
+	if json.Indent(&b, args, "", "  ") != nil {
+		b.Reset()
+		b.Write(args)
+	}
+	text := strings.ReplaceAll(b.String(), "```", "'''")
+	if len(text) > argumentsShown {
+		text = strings.ToValidUTF8(text[:argumentsShown], "") + fmt.Sprintf("\n… (%d bytes more)", len(text)-argumentsShown)
+	}
+	return text
+}

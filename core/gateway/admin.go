@@ -1,0 +1,133 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"dragoman/core/agent"
+	"dragoman/core/inbox"
+	"dragoman/ports"
+)
+
+// adminCallLimit bounds an admin's call whose server has no limit of its own.
+const adminCallLimit = 10 * time.Minute
+
+// Servers lists the tool sources.
+func (g *Gateway) Servers(context.Context) ([]ports.ServerInfo, error) { return g.tools.Servers(), nil }
+
+// Tools lists all tools.
+func (g *Gateway) Tools(context.Context) ([]ports.ToolInfo, error) { return g.tools.Tools(), nil }
+
+// CallTool calls a tool as an admin. See ports.Admin.
+func (g *Gateway) CallTool(ctx context.Context, name string, args json.RawMessage, timeout time.Duration) (ports.CallReport, error) {
+	if timeout <= 0 {
+		timeout = adminCallLimit
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	began := time.Now()
+	key := "admin/" + strconv.FormatInt(began.UnixNano(), 36)
+	info, r := g.tools.Call(ctx, name, args, ports.ToolCall{Person: "admin", Key: key}, agent.NewHost(g.log, name))
+	g.log.Info("admin_tool_call", "mcp_server", info.Server, "tool", name, "outcome", r.Outcome, "dur", time.Since(began))
+	detail, err := json.Marshal(map[string]any{"arguments": args, "outcome": r.Outcome})
+	if err == nil {
+		err = g.opt.Store.Append(context.WithoutCancel(ctx), ports.AuditEntry{Actor: "admin", What: "tool_call", Ref: name, Detail: detail})
+	}
+	if err != nil {
+		return ports.CallReport{}, fmt.Errorf("the call ran (%s) but could not be audited: %w", r.Outcome, err)
+	}
+	if r.Content == nil {
+		r.Content = []ports.Block{}
+	}
+	return ports.CallReport{Server: info.Server, Tool: info.Tool, Outcome: r.Outcome, Content: r.Content, Text: r.Text,
+		Structured: r.Structured, IsError: r.Outcome != ports.CallOK}, nil
+}
+
+// Pairings lists who asked for access and who has it.
+func (g *Gateway) Pairings(ctx context.Context) ([]ports.Pairing, error) {
+	return g.access.Pairings(ctx)
+}
+
+// Approve lets somebody in and tells them so.
+func (g *Gateway) Approve(ctx context.Context, code string, role ports.Role) (ports.Pairing, error) {
+	who, err := g.access.Approve(ctx, code, role)
+	if err != nil {
+		return ports.Pairing{}, err
+	}
+	g.audit(ctx, "pair_approve", who.Identity)
+	g.mu.Lock()
+	in, box := g.inbox, g.outbox
+	g.mu.Unlock()
+	if in == nil {
+		return who.Pairing, nil // nothing runs here that could tell them
+	}
+	key := "approved/" + who.Identity + "/" + code
+	if err := in.Post(ctx, who.In, key, notice(box, who.In, key, "You are in: the admin has let you in. Write to me!", nil)); err != nil {
+		g.log.Warn("approval_not_told", "user", who.Identity, "kind", ports.KindOf(err), "err", err)
+	}
+	return who.Pairing, nil
+}
+
+// Revoke takes somebody's access away.
+func (g *Gateway) Revoke(ctx context.Context, id string) (ports.Pairing, error) {
+	who, err := g.access.Revoke(ctx, id)
+	if err == nil {
+		g.audit(ctx, "pair_revoke", who.Identity)
+	}
+	return who, err
+}
+
+func (g *Gateway) audit(ctx context.Context, what, ref string) {
+	if err := g.opt.Store.Append(ctx, ports.AuditEntry{Actor: "admin", What: what, Ref: ref}); err != nil {
+		g.log.Error("audit_failed", "what", what, "kind", ports.KindOf(err), "err", err)
+	}
+}
+
+// command answers the commands that need no turn.
+func (g *Gateway) command(name, _ string, v inbox.Verdict) (string, bool) {
+	switch name {
+	case "start":
+		if v.Role == ports.RoleAdmin {
+			return textStartAdmin, true
+		}
+		return textStart, true
+	case "help":
+		return textHelp, true
+	case "tools":
+		return g.toolList(), true
+	}
+	return "", false
+}
+
+const (
+	textStart      = "Hello! Write to me as you would to a person. I can use tools to help you; /tools lists them, /stop stops what I am doing."
+	textStartAdmin = "Hello! You are this bot's admin.\n\nWrite to me as you would to a person. /tools lists the tools I can use, /stop stops what I am doing. To let others in, use `dragoman pair list` and `dragoman pair approve CODE` on the machine I run on."
+	textHelp       = "Write to me as you would to a person.\n\n- /tools lists the tools I can use\n- /stop stops what I am doing\n- /help shows this"
+)
+
+// toolList is the answer to /tools.
+func (g *Gateway) toolList() string {
+	var b strings.Builder
+	for _, t := range g.tools.Tools() {
+		if t.Policy == ports.PolicyDeny {
+			continue
+		}
+		line, _, _ := strings.Cut(strings.TrimSpace(t.Description), "\n")
+		fmt.Fprintf(&b, "- `%s`: %s", t.Name, line)
+		switch {
+		case t.State != "ready":
+			b.WriteString(" (not connected now)")
+		case t.Policy == ports.PolicyAsk:
+			b.WriteString(" (asks first)")
+		}
+		b.WriteString("\n")
+	}
+	if b.Len() == 0 {
+		return "I have no tools."
+	}
+	return "I can use these tools:\n\n" + b.String()
+}

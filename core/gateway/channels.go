@@ -1,0 +1,170 @@
+package gateway
+
+import (
+	"context"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"dragoman/core/inbox"
+	"dragoman/ports"
+)
+
+// How a channel stands, in /readyz.
+const (
+	stateStarting = "starting"
+	stateRunning  = "running"
+	stateDegraded = "degraded"
+	stateStopped  = "stopped"
+)
+
+const (
+	leaseRenew = time.Second
+	leaseLimit = 4 * time.Second // without a renewal for so long we act as if it were lost
+	keyRetry   = time.Minute     // a refused token waits for an admin
+)
+
+// runChannel keeps one channel receiving until ctx ends, whatever its adapter does.
+func (g *Gateway) runChannel(ctx context.Context, c Channel, in *inbox.Inbox) {
+	log := g.log.With("channel", c.Name)
+	retry := backoff.NewExponentialBackOff()
+	retry.MaxInterval = 30 * time.Second
+	for ctx.Err() == nil {
+		began := time.Now()
+		err := g.receive(ctx, c, in)
+		if ctx.Err() != nil {
+			break
+		}
+		if time.Since(began) > time.Minute {
+			retry.Reset()
+		}
+		wait := retry.NextBackOff()
+		if ports.IsKind(err, ports.KindUnauthorized) {
+			wait = keyRetry
+		}
+		log.Error("channel_failed", "kind", ports.KindOf(err), "err", err, "wait", wait)
+		g.channelState(c.Name, stateDegraded, err)
+		pause(ctx, wait)
+	}
+	g.channelState(c.Name, stateStopped, nil)
+}
+
+// receive runs the adapter once, under the channel's lease where it has one.
+func (g *Gateway) receive(ctx context.Context, c Channel, in *inbox.Inbox) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = ports.Errorf(ports.KindInternal, "channel "+c.Name, "panic: %v\n%s", r, debug.Stack())
+		}
+	}()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var epoch atomic.Int64
+	if c.Port.Traits().Exclusive {
+		e, err := g.opt.Store.Acquire(ctx, c.Name)
+		if err != nil {
+			return err
+		}
+		epoch.Store(e)
+		var renewing sync.WaitGroup
+		renewing.Go(func() { g.keep(ctx, cancel, c.Name, e) })
+		defer func() {
+			cancel()
+			renewing.Wait()
+			release, done := context.WithTimeout(context.WithoutCancel(ctx), leaseLimit)
+			defer done()
+			if err := g.opt.Store.Release(release, c.Name, e); err != nil {
+				g.log.Warn("lease_not_released", "channel", c.Name, "err", err)
+			}
+		}()
+	}
+	g.channelState(c.Name, stateRunning, nil)
+	g.log.Info("channel_running", "channel", c.Name)
+	err = c.Port.Run(ctx, in.Receiver(c.Name, epoch.Load))
+	if err == nil {
+		err = ports.Errorf(ports.KindTemporary, "channel "+c.Name, "it stopped receiving")
+	}
+	return err
+}
+
+// keep renews a lease, and ends the holder's context when it is lost.
+func (g *Gateway) keep(ctx context.Context, lost func(), name string, epoch int64) {
+	tick := time.NewTicker(leaseRenew)
+	defer tick.Stop()
+	good := time.Now()
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		err := g.opt.Store.Renew(ctx, name, epoch)
+		switch {
+		case err == nil:
+			good = time.Now()
+		case ctx.Err() != nil:
+			return
+		case ports.IsKind(err, ports.KindFenced) || time.Since(good) > leaseLimit:
+			g.log.Error("lease_lost", "channel", name, "kind", ports.KindOf(err), "err", err)
+			lost()
+			return
+		}
+	}
+}
+
+func (g *Gateway) channelState(name, state string, err error) {
+	s := ports.ChannelState{Name: name, State: state}
+	if err != nil {
+		s.Err = err.Error()
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.channels[name] = s
+}
+
+// startSources runs every tool source side by side and returns what ends them
+// and waits for it.
+func (g *Gateway) startSources(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var work sync.WaitGroup
+	for i, s := range g.opt.Sources {
+		work.Go(func() { g.runSource(ctx, s, g.regs[i]) })
+	}
+	return func() {
+		cancel()
+		work.Wait()
+	}
+}
+
+// runSource keeps a source running, also one that panics or leaves early.
+func (g *Gateway) runSource(ctx context.Context, s Source, reg ports.Registrar) {
+	retry := backoff.NewExponentialBackOff()
+	retry.MaxInterval = 30 * time.Second
+	for ctx.Err() == nil {
+		err := func() (err error) {
+			defer func() {
+				if r := recover(); r != nil {
+					err = ports.Errorf(ports.KindInternal, "tool source", "panic: %v\n%s", r, debug.Stack())
+				}
+			}()
+			return s.Port.Run(ctx, reg)
+		}()
+		if ctx.Err() != nil {
+			return
+		}
+		g.log.Error("tool_source_failed", "mcp_server", s.Name, "kind", ports.KindOf(err), "err", err)
+		reg.State(ports.State{Phase: ports.PhaseDegraded, Err: "it failed inside the gateway: see the log"})
+		pause(ctx, retry.NextBackOff())
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,250 @@
+// Package gateway owns the parts of the core, introduces them to one another and
+// to the adapters, and starts and stops them in order.
+//
+// Promises: a slow, dead or panicking channel or tool source harms only itself;
+// ready within moments with every MCP server down; a stop drains what runs, for a
+// bounded time, and leaves the rest to the journal.
+package gateway
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"dragoman/core/access"
+	"dragoman/core/agent"
+	"dragoman/core/ask"
+	"dragoman/core/inbox"
+	"dragoman/core/internal/guard"
+	"dragoman/core/outbox"
+	"dragoman/core/toolbox"
+	"dragoman/ports"
+)
+
+// Store is every facet that the core's parts share out among themselves.
+type Store interface {
+	ports.Turns
+	ports.Questions
+	ports.Leases
+	ports.Records
+	ports.Artifacts
+	ports.Audit
+}
+
+// Channel is a chat platform with what the admin said of it.
+type Channel struct {
+	Name          string
+	Port          ports.ChannelPort
+	Agent         string
+	SendsInFlight int
+}
+
+// Source is a tool source with what the admin said of it.
+type Source struct {
+	toolbox.Source
+	Port ports.ToolSource
+}
+
+// Agent is an agent with what it may use.
+type Agent struct {
+	agent.Config
+	Tools   toolbox.Filter
+	Servers []string // nil = all
+}
+
+// Options is what a gateway is made of. Channels may be empty: then it serves
+// an admin's command line only.
+type Options struct {
+	Store    Store
+	Channels []Channel
+	Sources  []Source
+	Agents   []Agent
+	Access   access.Config
+	Ask      ask.Config
+	Tools    toolbox.Config
+	Turns    int           // how many run at once
+	Drain    time.Duration // how long a stop waits for what runs
+	Listener net.Listener  // for HTTP; nil = none
+	Log      *slog.Logger
+}
+
+// sweepEvery is the pause between two looks for conversations that have work and
+// no owner, and for questions whose time is over.
+const sweepEvery = time.Second
+
+// Gateway implements ports.Admin. Make it with New, then Run it once.
+type Gateway struct {
+	opt    Options
+	log    *slog.Logger
+	leaks  guard.Leaks
+	access *access.Access
+	tools  *toolbox.Toolbox
+	asker  *ask.Asker
+
+	regs []ports.Registrar // of opt.Sources, in order
+
+	mu       sync.Mutex
+	inbox    *inbox.Inbox // set by Run, as is outbox
+	outbox   *outbox.Outbox
+	channels map[string]ports.ChannelState
+}
+
+var _ ports.Admin = (*Gateway)(nil)
+
+// New makes a gateway. It starts nothing.
+func New(opt Options) *Gateway {
+	g := &Gateway{opt: opt, log: opt.Log, channels: map[string]ports.ChannelState{}}
+	g.access = access.New(opt.Access, opt.Store, opt.Log)
+	g.asker = ask.New(opt.Ask)
+	g.tools = toolbox.New(opt.Tools, opt.Store, &g.leaks, opt.Log)
+	for _, s := range opt.Sources {
+		g.regs = append(g.regs, g.tools.Add(s.Source))
+	}
+	for _, c := range opt.Channels {
+		g.channels[c.Name] = ports.ChannelState{Name: c.Name, State: stateStarting}
+	}
+	return g
+}
+
+// FirstAdminCode is the code by which a person becomes the first admin, "" where
+// one is known. Call it before Run.
+func (g *Gateway) FirstAdminCode(ctx context.Context) (string, error) {
+	return g.access.FirstAdminCode(ctx)
+}
+
+// Run serves until ctx ends, then drains, for at most Options.Drain; hard ends
+// the drain at once. It returns when everything it started has ended.
+func (g *Gateway) Run(ctx, hard context.Context) error {
+	box := outbox.New(hard, g.opt.Store, &g.leaks, g.log)
+	for _, c := range g.opt.Channels {
+		box.Add(c.Name, c.Port, c.SendsInFlight)
+	}
+	in := inbox.New(hard, g.opt.Store, g.parts(box), g.opt.Turns, g.log)
+	g.mu.Lock()
+	g.inbox, g.outbox = in, box
+	g.mu.Unlock()
+
+	sources := g.startSources(hard)
+	receiving, stopReceiving := context.WithCancel(ctx)
+	defer stopReceiving()
+	var work sync.WaitGroup
+	for _, c := range g.opt.Channels {
+		work.Go(func() { g.runChannel(receiving, c, in) })
+	}
+	served := make(chan error, 1)
+	work.Go(func() { served <- g.serve(receiving) })
+	work.Go(func() { g.sweep(receiving, in) })
+
+	var err error
+	select {
+	case <-ctx.Done():
+	case err = <-served:
+		if err == nil {
+			<-ctx.Done()
+		}
+	}
+	g.log.Info("gateway_draining", "busy", in.Busy(), "timeout", g.opt.Drain)
+	stopReceiving()
+	work.Wait()
+	g.drain(hard, in, box)
+	sources()
+	g.log.Info("gateway_stopped")
+	return err
+}
+
+// RunSources keeps only the tool sources running until ctx ends, for a command
+// that wants tools and no chats.
+func (g *Gateway) RunSources(ctx context.Context) (stop func()) {
+	return g.startSources(ctx)
+}
+
+// Settled waits until each source was reached or given up for now, or ctx ends.
+func (g *Gateway) Settled(ctx context.Context) { g.tools.Settled(ctx) }
+
+// parts introduces the core's parts to the inbox.
+func (g *Gateway) parts(box *outbox.Outbox) inbox.Parts {
+	agents := map[string]*agent.Agent{}
+	for _, a := range g.opt.Agents {
+		agents[a.Name] = agent.New(a.Config, g.opt.Store, g.tools.View(a.Tools, a.Servers), g.asker, speech{box}, &g.leaks, g.log)
+	}
+	byChannel := map[string]*agent.Agent{}
+	for _, c := range g.opt.Channels {
+		byChannel[c.Name] = agents[c.Agent]
+	}
+	return inbox.Parts{
+		Admit: g.admit(box),
+		Match: inbox.Matcher(g.asker, g.command, box.Render, ask.Settled),
+		Turn: func(ctx context.Context, l ports.Lease, w ports.Work, news <-chan struct{}) error {
+			a := byChannel[l.In.Channel]
+			if a == nil {
+				return ports.Errorf(ports.KindNotFound, "turn", "channel %q is no longer in the config", l.In.Channel)
+			}
+			return a.Turn(ctx, l, w, news)
+		},
+		Flush: box.Wake,
+	}
+}
+
+// speech is the outbox as an agent sees it.
+type speech struct{ *outbox.Outbox }
+
+func (s speech) Live(ctx context.Context, in ports.Conversation) agent.Live {
+	return s.Outbox.Live(ctx, in)
+}
+
+// admit asks access and words its refusals as deliveries.
+func (g *Gateway) admit(box *outbox.Outbox) func(context.Context, ports.Message) (inbox.Verdict, error) {
+	return func(ctx context.Context, m ports.Message) (inbox.Verdict, error) {
+		v, err := g.access.Admit(ctx, m)
+		if err != nil {
+			return inbox.Verdict{}, err
+		}
+		out := inbox.Verdict{Person: v.Person, Role: v.Role, Drop: v.Drop, Undo: v.Undo}
+		if v.Refusal != "" {
+			out.Refusal = notice(box, m.In, v.Key, v.Refusal, m.Reply)
+		}
+		return out, nil
+	}
+}
+
+// notice makes the deliveries of something said outside of a turn. The key makes
+// their ids, so that it is said once.
+func notice(box *outbox.Outbox, in ports.Conversation, key, text string, reply []byte) []ports.Delivery {
+	var list []ports.Delivery
+	for i, part := range box.Render(in, ports.Content{Text: text}) {
+		id := ports.DeliveryID("notice:"+key, 0, i)
+		list = append(list, ports.Delivery{ID: id, Out: ports.Outgoing{In: in, Content: part, Nonce: id, Reply: reply}})
+	}
+	return list
+}
+
+// sweep looks for work that no message announces, until ctx ends.
+func (g *Gateway) sweep(ctx context.Context, in *inbox.Inbox) {
+	tick := time.NewTicker(sweepEvery)
+	defer tick.Stop()
+	for {
+		if err := in.Sweep(ctx); err != nil && ctx.Err() == nil {
+			g.log.Error("sweep_failed", "kind", ports.KindOf(err), "err", err)
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// drain waits for turns, then for their answers. What is not done in time stays
+// in the journal.
+func (g *Gateway) drain(hard context.Context, in *inbox.Inbox, box *outbox.Outbox) {
+	ctx, cancel := context.WithTimeout(hard, g.opt.Drain)
+	defer cancel()
+	in.Close(ctx)
+	box.Close(ctx)
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		g.log.Warn("drain_timeout", "timeout", g.opt.Drain)
+	}
+}

@@ -1,0 +1,408 @@
+package gateway_test
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"dragoman/adapters/sqlstore"
+	"dragoman/core/access"
+	"dragoman/core/agent"
+	"dragoman/core/ask"
+	"dragoman/core/gateway"
+	"dragoman/core/toolbox"
+	"dragoman/ports"
+)
+
+// world is a gateway on a real store, with a chat platform, a model and tools
+// that the test plays. It survives a restart of the gateway.
+type world struct {
+	t     *testing.T
+	dir   string
+	opt   gateway.Options
+	chat  *chat
+	model *model
+	tools *tools
+
+	store *sqlstore.Store
+	g     *gateway.Gateway
+	stop  func()
+}
+
+func newWorld(t *testing.T) *world {
+	w := &world{t: t, dir: t.TempDir(), chat: newChat(), model: &model{}, tools: &tools{runs: map[string]int{}}}
+	w.opt = gateway.Options{
+		Turns: 64, Drain: 5 * time.Second,
+		Ask:    ask.Config{Expires: time.Hour, OnMessage: ask.Supersede, GroupWait: time.Minute},
+		Tools:  toolbox.Config{Default: ports.PolicyAllow, Policy: map[string]ports.Policy{"srv__ask_*": ports.PolicyAsk, "srv__never": ports.PolicyDeny}, ResultBytes: 4096},
+		Access: access.Config{Channels: map[string]access.Rules{"chat": {Mode: access.Open, Groups: access.GroupAll}}},
+	}
+	t.Cleanup(func() { w.end() })
+	return w
+}
+
+// start opens the store and runs the gateway.
+func (w *world) start() *world {
+	w.t.Helper()
+	log := slog.New(slog.DiscardHandler)
+	if os.Getenv("GATEWAY_LOG") != "" {
+		log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	}
+	store, err := sqlstore.Open(w.t.Context(), sqlstore.Config{Dir: w.dir, Sync: "normal"}, log)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.store = store
+	opt := w.opt
+	opt.Store, opt.Log = store, log
+	opt.Channels = []gateway.Channel{{Name: "chat", Port: w.chat, Agent: "main", SendsInFlight: 8}}
+	opt.Sources = []gateway.Source{{Source: toolbox.Source{Name: "srv", Timeout: time.Second}, Port: w.tools}}
+	opt.Agents = []gateway.Agent{{Config: agent.Config{Name: "main", MaxSteps: 5, TurnTimeout: cmp.Or(w.turnTimeout(), time.Minute),
+		Models: []agent.Model{{Name: "m", Port: w.model, ContextTokens: 32000}}}}}
+	w.g = gateway.New(opt)
+	soft, end := context.WithCancel(context.WithoutCancel(w.t.Context()))
+	done := make(chan error, 1)
+	go func() { done <- w.g.Run(soft, context.WithoutCancel(soft)) }()
+	w.stop = func() {
+		end()
+		if err := <-done; err != nil {
+			w.t.Errorf("Run: %v", err)
+		}
+	}
+	w.chat.await(w.t)
+	return w
+}
+
+func (w *world) turnTimeout() time.Duration { return w.model.turnTimeout }
+
+// end stops the gateway in order and closes the store.
+func (w *world) end() {
+	if w.stop == nil {
+		return
+	}
+	w.stop()
+	w.stop = nil
+	if err := w.store.Close(); err != nil {
+		w.t.Errorf("Close: %v", err)
+	}
+}
+
+func (w *world) restart() {
+	w.t.Helper()
+	w.end()
+	w.start()
+}
+
+// eventually polls until what is so, or fails the test.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(10 * time.Second)
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for !ok() {
+		if time.Now().After(deadline) {
+			t.Fatalf("not in time: %s", what)
+		}
+		<-tick.C
+	}
+}
+
+// shown waits until the chat shows n messages and returns their texts.
+func (w *world) shown(n int) []string {
+	w.t.Helper()
+	defer func() {
+		if w.t.Failed() {
+			w.t.Logf("the chat shows %q", w.chat.texts())
+		}
+	}()
+	eventually(w.t, fmt.Sprintf("%d messages in the chat", n), func() bool { return len(w.chat.texts()) >= n })
+	texts := w.chat.texts()
+	if len(texts) != n {
+		w.t.Fatalf("the chat shows %d messages, want %d: %q", len(texts), n, texts)
+	}
+	return texts
+}
+
+// settled waits until nothing is left to do.
+func (w *world) settled() {
+	w.t.Helper()
+	eventually(w.t, "no backlog", func() bool {
+		b, err := w.store.Backlog(w.t.Context())
+		return err == nil && b == ports.Backlog{}
+	})
+}
+
+// chat is a chat platform in memory.
+type chat struct {
+	mu     sync.Mutex
+	in     ports.Receiver
+	up     chan struct{}
+	posts  []post
+	event  int
+	fails  []error // of the next sends
+	onSend func(ports.Outgoing)
+}
+
+type post struct {
+	id  ports.MessageID
+	out ports.Outgoing
+}
+
+func newChat() *chat { return &chat{up: make(chan struct{}, 1)} }
+
+var (
+	_ ports.ChannelPort = (*chat)(nil)
+	_ ports.Editor      = (*chat)(nil)
+)
+
+func (c *chat) Traits() ports.Traits { return ports.Traits{MaxText: 4096, Choices: true} }
+
+func (c *chat) Run(ctx context.Context, in ports.Receiver) error {
+	c.mu.Lock()
+	c.in = in
+	c.mu.Unlock()
+	c.up <- struct{}{}
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func (c *chat) await(t *testing.T) {
+	t.Helper()
+	select {
+	case <-c.up:
+	case <-time.After(10 * time.Second):
+		t.Fatal("the channel was not run")
+	}
+}
+
+func (c *chat) Send(_ context.Context, m ports.Outgoing) (ports.MessageID, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.fails) > 0 {
+		err := c.fails[0]
+		c.fails = c.fails[1:]
+		return "", err
+	}
+	id := ports.MessageID(strconv.Itoa(len(c.posts) + 1))
+	c.posts = append(c.posts, post{id, m})
+	if c.onSend != nil {
+		c.onSend(m)
+	}
+	return id, nil
+}
+
+func (c *chat) Edit(_ context.Context, id ports.MessageID, m ports.Outgoing) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := range c.posts {
+		if c.posts[i].id == id {
+			c.posts[i].out = m
+			return nil
+		}
+	}
+	return ports.Errorf(ports.KindNotFound, "edit", "no message %s", id)
+}
+
+func (c *chat) texts() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var list []string
+	for _, p := range c.posts {
+		list = append(list, p.out.Content.Text)
+	}
+	return list
+}
+
+func (c *chat) post(i int) post {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.posts[i]
+}
+
+// receive delivers a message as the platform does.
+func (c *chat) receive(t *testing.T, m ports.Message) {
+	t.Helper()
+	c.mu.Lock()
+	c.event++
+	if m.Event == "" {
+		m.Event = strconv.Itoa(c.event)
+	}
+	m.ID, m.Addressed = ports.MessageID("in-"+m.Event), true
+	if m.In.Chat == "" {
+		m.In.Chat = m.From
+	}
+	in := c.in
+	c.mu.Unlock()
+	if err := in.Receive(t.Context(), ports.Batch{Messages: []ports.Message{m}, Cursor: m.Event}); err != nil {
+		t.Errorf("Receive: %v", err)
+	}
+}
+
+func (c *chat) say(t *testing.T, from, text string) {
+	t.Helper()
+	c.receive(t, ports.Message{From: from, Name: from, Text: text, Private: true})
+}
+
+// press presses the button with this value on the i-th message of the chat.
+func (c *chat) press(t *testing.T, from string, i int, value string) {
+	t.Helper()
+	p := c.post(i)
+	for _, ch := range p.out.Content.Choices {
+		if ch.Value == value {
+			c.receive(t, ports.Message{From: from, Private: true, In: ports.Conversation{Chat: p.out.In.Chat}, Choice: &ports.Choice{Question: ch.Question, Field: ch.Field, Value: value}})
+			return
+		}
+	}
+	t.Fatalf("message %d has no button %q: %+v", i, value, p.out.Content)
+}
+
+// model answers by a function that the test sets.
+type model struct {
+	mu          sync.Mutex
+	reply       func(ctx context.Context, r ports.ModelRequest) (ports.ModelReply, error)
+	requests    []ports.ModelRequest
+	turnTimeout time.Duration
+}
+
+func (m *model) Generate(ctx context.Context, r ports.ModelRequest, onText func(string)) (ports.ModelReply, error) {
+	m.mu.Lock()
+	m.requests = append(m.requests, r)
+	reply := m.reply
+	m.mu.Unlock()
+	got, err := reply(ctx, r)
+	if err == nil && onText != nil && got.Text != "" {
+		onText(got.Text)
+	}
+	return got, err
+}
+
+func (m *model) asked() []ports.ModelRequest {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.requests)
+}
+
+// calls replies with calls on the first request of a turn, and with the results,
+// one a line, once they are there.
+func calls(names ...string) func(context.Context, ports.ModelRequest) (ports.ModelReply, error) {
+	return func(_ context.Context, r ports.ModelRequest) (ports.ModelReply, error) {
+		var results []string
+		for i := len(r.Entries) - 1; i >= 0 && r.Entries[i].Role != ports.RoleAssistant; i-- {
+			switch e := r.Entries[i]; e.Role {
+			case ports.RoleTool:
+				results = append([]string{e.Text}, results...)
+			case ports.RoleUser:
+				results = append([]string{"user: " + e.Text}, results...)
+			}
+		}
+		if len(results) > 0 && r.Entries[len(r.Entries)-1].Role == ports.RoleTool || len(r.Entries) > 1 && hasTool(r) {
+			return says(strings.Join(results, "\n"))
+		}
+		reply := ports.ModelReply{Model: "m", Stop: ports.StopCalls}
+		for i, n := range names {
+			reply.Calls = append(reply.Calls, ports.Call{ID: fmt.Sprintf("c%d", i), Name: n, Arguments: json.RawMessage(`{"n":` + strconv.Itoa(i) + `}`)})
+		}
+		return reply, nil
+	}
+}
+
+func hasTool(r ports.ModelRequest) bool {
+	return slices.ContainsFunc(r.Entries, func(e ports.Entry) bool { return e.Role == ports.RoleTool })
+}
+
+func says(text string) (ports.ModelReply, error) {
+	return ports.ModelReply{Text: text, Model: "m", Stop: ports.StopEnd}, nil
+}
+
+// echo answers with the last thing the person said.
+func echo(_ context.Context, r ports.ModelRequest) (ports.ModelReply, error) {
+	return says("you said: " + r.Entries[len(r.Entries)-1].Text)
+}
+
+// tools is a source of tools that the test plays. A tool's class and behaviour
+// follow from its name.
+type tools struct {
+	mu     sync.Mutex
+	runs   map[string]int
+	order  []string
+	keys   []string
+	active int
+	most   int // that ran side by side
+	gate   chan struct{}
+}
+
+func (s *tools) Run(ctx context.Context, reg ports.Registrar) error {
+	var list []ports.ToolPort
+	for _, name := range []string{"read_a", "read_b", "write_a", "write_b", "ask_a", "ask_b", "never", "slow", "panics", "fails", "huge"} {
+		list = append(list, &tool{s, name})
+	}
+	reg.Register(ports.Catalog{Tools: list})
+	reg.State(ports.State{Phase: ports.PhaseReady})
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func (s *tools) ran(name string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.runs[name]
+}
+
+type tool struct {
+	s    *tools
+	name string
+}
+
+func (t *tool) Spec() ports.ToolSpec {
+	spec := ports.ToolSpec{Name: t.name, Description: "the tool " + t.name, Class: ports.ClassUnsafe,
+		InputSchema: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"],"additionalProperties":false}`)}
+	if strings.HasPrefix(t.name, "read_") {
+		spec.Class = ports.ClassRead
+	}
+	return spec
+}
+
+func (t *tool) Call(ctx context.Context, c ports.ToolCall, _ ports.Host) (ports.ToolResult, error) {
+	s := t.s
+	s.mu.Lock()
+	s.runs[t.name]++
+	s.order = append(s.order, t.name)
+	s.keys = append(s.keys, c.Key)
+	s.active++
+	s.most = max(s.most, s.active)
+	gate := s.gate
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		s.active--
+		s.mu.Unlock()
+	}()
+	if gate != nil {
+		select {
+		case <-gate:
+		case <-ctx.Done():
+			return ports.ToolResult{}, ctx.Err()
+		}
+	}
+	switch t.name {
+	case "slow":
+		<-ctx.Done()
+		return ports.ToolResult{}, ctx.Err()
+	case "panics":
+		panic("boom")
+	case "fails":
+		return ports.ToolResult{}, ports.Errorf(ports.KindUnavailable, "call", "secret detail")
+	case "huge":
+		return ports.ToolResult{Content: []ports.Block{{Kind: ports.BlockText, Text: strings.Repeat("0123456789", 2000)}}}, nil
+	}
+	return ports.ToolResult{Content: []ports.Block{{Kind: ports.BlockText, Text: "result of " + t.name}}}, nil
+}

@@ -1,0 +1,204 @@
+// Package inbox takes messages in and gives conversations their turns.
+//
+// Receive admits each message, then stores the batch and decides where each one
+// goes in a single commit: a press, a command, an answer to an open question, or
+// the conversation's lane. A lane is one goroutine per conversation that has
+// work, gone when there is none; a semaphore bounds how many turns run at once.
+//
+// Promises: an error from Receive means that nothing was stored. Each
+// conversation runs one turn at a time; a slow or stuck one holds up no other.
+package inbox
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"dragoman/ports"
+)
+
+// Store is the slice of the store that the inbox uses.
+type Store interface {
+	Cursor(ctx context.Context, channel string) (string, error)
+	Accept(ctx context.Context, src ports.Source, b ports.Batch, route func(ports.Sight) ports.Route) (ports.Accepted, error)
+	Claim(ctx context.Context, limit int) ([]ports.Lease, error)
+	Load(ctx context.Context, l ports.Lease) (ports.Work, error)
+	Expire(ctx context.Context, limit int) (ports.Accepted, error)
+}
+
+// Verdict is what access says of a message's sender. With Drop set the message
+// is not accepted; Refusal, if any, is posted.
+type Verdict struct {
+	Person  ports.PersonID
+	Role    ports.Role
+	Drop    bool
+	Refusal []ports.Delivery
+	Undo    func() // takes back what the admission counted, when the commit failed; may be nil
+}
+
+// Parts are what the inbox is introduced to.
+type Parts struct {
+	// Admit decides on a message before it is stored. It may read and write.
+	Admit func(ctx context.Context, m ports.Message) (Verdict, error)
+	// Match routes an admitted message. Pure: it runs inside the commit.
+	Match func(s ports.Sight, v Verdict) ports.Route
+	// Turn works on what the lane holds until the turn is over or parked. news
+	// tells that rows came in meanwhile.
+	Turn func(ctx context.Context, l ports.Lease, w ports.Work, news <-chan struct{}) error
+	// Flush wakes the outbox for a conversation.
+	Flush func(l ports.Lease)
+}
+
+// Inbox receives and runs lanes. Make it with New.
+type Inbox struct {
+	store Store
+	parts Parts
+	log   *slog.Logger
+	slots chan struct{}
+
+	ctx    context.Context // of the turns
+	cancel context.CancelFunc
+	work   sync.WaitGroup
+	mu     sync.Mutex
+	lanes  map[ports.Conversation]*lane
+	closed bool
+}
+
+// claimLimit is how many conversations one sweep takes.
+const claimLimit = 256
+
+// New makes an inbox that runs at most turns turns at once. They end with ctx.
+func New(ctx context.Context, store Store, parts Parts, turns int, log *slog.Logger) *Inbox {
+	ctx, cancel := context.WithCancel(ctx)
+	return &Inbox{store: store, parts: parts, log: log, slots: make(chan struct{}, max(1, turns)),
+		ctx: ctx, cancel: cancel, lanes: map[ports.Conversation]*lane{}}
+}
+
+// Receiver is what the channel of this name delivers into. epoch gives the epoch
+// of the channel's lease, 0 if it has none.
+func (x *Inbox) Receiver(channel string, epoch func() int64) ports.Receiver {
+	return &receiver{inbox: x, channel: channel, epoch: epoch}
+}
+
+// Post stores deliveries for a conversation that no message asked for, under a
+// unique event.
+func (x *Inbox) Post(ctx context.Context, in ports.Conversation, event string, list []ports.Delivery) error {
+	m := ports.Message{Event: event, In: in}
+	return x.accept(ctx, ports.Source{Channel: in.Channel}, ports.Batch{Messages: []ports.Message{m}},
+		func(ports.Sight) ports.Route { return ports.Route{Drop: true, Deliveries: list} })
+}
+
+// Sweep claims conversations that have work and no owner, and expires
+// questions, until there is nothing left to take.
+func (x *Inbox) Sweep(ctx context.Context) error {
+	expired, err := x.store.Expire(ctx, claimLimit)
+	if err != nil {
+		return err
+	}
+	x.wake(expired.Leases)
+	for {
+		leases, err := x.store.Claim(ctx, claimLimit)
+		if err != nil {
+			return err
+		}
+		x.wake(leases)
+		if len(leases) < claimLimit {
+			return nil
+		}
+	}
+}
+
+// Close starts no more turns, waits for the running ones until ctx ends, then
+// makes them leave: the journal has the rest.
+func (x *Inbox) Close(ctx context.Context) {
+	x.mu.Lock()
+	x.closed = true
+	x.mu.Unlock()
+	done := make(chan struct{})
+	go func() { x.work.Wait(); close(done) }()
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
+	x.cancel()
+	<-done
+}
+
+// Busy counts the conversations that have a lane now.
+func (x *Inbox) Busy() int {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return len(x.lanes)
+}
+
+type receiver struct {
+	inbox   *Inbox
+	channel string
+	epoch   func() int64
+}
+
+func (r *receiver) Cursor(ctx context.Context) (string, error) {
+	return r.inbox.store.Cursor(ctx, r.channel)
+}
+
+// Receive admits, stores and wakes. See ports.Receiver.
+func (r *receiver) Receive(ctx context.Context, b ports.Batch) (err error) {
+	verdicts := make(map[string]Verdict, len(b.Messages))
+	defer func() {
+		if err == nil {
+			return
+		}
+		for _, v := range verdicts {
+			if v.Undo != nil {
+				v.Undo()
+			}
+		}
+	}()
+	kept := make([]ports.Message, 0, len(b.Messages))
+	for _, m := range b.Messages {
+		m.In.Channel = r.channel
+		if m.Event == "" || m.From == "" || m.In.Chat == "" {
+			r.inbox.log.Warn("message_without_sender_dropped", "channel", r.channel, "chat", m.In.Chat)
+			continue
+		}
+		if _, twice := verdicts[m.Event]; twice {
+			continue
+		}
+		v, err := r.inbox.parts.Admit(ctx, m)
+		if err != nil {
+			return err
+		}
+		verdicts[m.Event] = v
+		kept = append(kept, m)
+	}
+	b.Messages = kept
+	return r.inbox.accept(ctx, ports.Source{Channel: r.channel, Epoch: r.epoch()}, b, func(s ports.Sight) ports.Route {
+		v := verdicts[s.Message.Event]
+		if v.Drop {
+			return ports.Route{Drop: true, Deliveries: v.Refusal}
+		}
+		return r.inbox.parts.Match(s, v)
+	})
+}
+
+func (x *Inbox) accept(ctx context.Context, src ports.Source, b ports.Batch, route func(ports.Sight) ports.Route) error {
+	began := time.Now()
+	got, err := x.store.Accept(ctx, src, b, route)
+	if err != nil {
+		x.log.Error("batch_not_stored", "channel", src.Channel, "kind", ports.KindOf(err), "err", err)
+		return err
+	}
+	if len(b.Messages) > 0 {
+		x.log.Debug("batch_stored", "channel", src.Channel, "stored", got.Stored, "seen", got.Seen, "dropped", got.Dropped, "dur", time.Since(began))
+	}
+	x.wake(got.Leases)
+	return nil
+}
+
+func (x *Inbox) wake(leases []ports.Lease) {
+	for _, l := range leases {
+		x.parts.Flush(l)
+		x.news(l)
+	}
+}

@@ -1,0 +1,121 @@
+package inbox
+
+import (
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"dragoman/ports"
+)
+
+// lane is the goroutine of one conversation that has work.
+type lane struct {
+	lease ports.Lease
+	again bool          // something came in since the lane last looked
+	news  chan struct{} // the same for a turn at work
+}
+
+// news starts the conversation's lane, or tells it that there is more.
+func (x *Inbox) news(l ports.Lease) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if n := x.lanes[l.In]; n != nil {
+		if l.Epoch > n.lease.Epoch {
+			n.lease = l
+		}
+		n.again = true
+		select {
+		case n.news <- struct{}{}:
+		default:
+		}
+		return
+	}
+	if x.closed {
+		return
+	}
+	n := &lane{lease: l, again: true, news: make(chan struct{}, 1)}
+	x.lanes[l.In] = n
+	x.work.Go(func() { x.run(l.In, n) })
+}
+
+// take gives the lease to work under, or ends the lane if nothing came in since
+// it last looked.
+func (x *Inbox) take(in ports.Conversation, n *lane) (ports.Lease, bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if !n.again || x.closed || x.ctx.Err() != nil {
+		delete(x.lanes, in)
+		return ports.Lease{}, false
+	}
+	n.again = false
+	return n.lease, true
+}
+
+// more makes the lane look once more.
+func (x *Inbox) more(n *lane) {
+	x.mu.Lock()
+	n.again = true
+	x.mu.Unlock()
+}
+
+func (x *Inbox) run(in ports.Conversation, n *lane) {
+	failures := backoff.NewExponentialBackOff()
+	failures.MaxInterval = 30 * time.Second
+	for {
+		l, ok := x.take(in, n)
+		if !ok {
+			return
+		}
+		ran, err := x.once(l, n)
+		switch {
+		case err == nil:
+			failures.Reset()
+			if ran {
+				x.more(n) // a turn took some of what waits, not all
+			}
+		case ports.IsKind(err, ports.KindFenced) || x.ctx.Err() != nil:
+			// Somebody else has it now, or we are leaving: say and write nothing.
+		default:
+			x.log.Error("lane_failed", "channel", in.Channel, "chat", in.Chat, "thread", in.Thread, "kind", ports.KindOf(err), "err", err)
+			x.more(n)
+			x.pause(failures.NextBackOff())
+		}
+	}
+}
+
+// once looks at the conversation and runs the turn that is due, if one is.
+func (x *Inbox) once(l ports.Lease, n *lane) (ran bool, err error) {
+	select { // what came before Load is in w; what comes after it is news
+	case <-n.news:
+	default:
+	}
+	w, err := x.store.Load(x.ctx, l)
+	if err != nil || !due(w) {
+		return false, err
+	}
+	select {
+	case x.slots <- struct{}{}:
+	case <-x.ctx.Done():
+		return false, x.ctx.Err()
+	}
+	defer func() { <-x.slots }()
+	return true, x.parts.Turn(x.ctx, l, w, n.news)
+}
+
+// due reports whether there is something to run: a turn that is not parked, or
+// messages with no turn before them.
+func due(w ports.Work) bool {
+	if w.Turn != nil {
+		return w.Turn.State == ports.TurnRunning
+	}
+	return len(w.Waiting) > 0
+}
+
+func (x *Inbox) pause(d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-x.ctx.Done():
+	}
+}

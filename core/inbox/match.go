@@ -1,0 +1,86 @@
+package inbox
+
+import (
+	"strings"
+	"time"
+
+	"dragoman/ports"
+)
+
+// Command answers a command at receipt. ok is false for a command that nobody
+// knows: it is a message as any other. It must be pure.
+type Command func(name, args string, v Verdict) (answer string, ok bool)
+
+// Asks is how open questions take part in routing.
+type Asks interface {
+	Press(s ports.Sight, person ports.PersonID, edit func(ports.Question) []ports.Delivery) ports.Route
+	Message(s ports.Sight, person ports.PersonID, now time.Time, edit func(ports.Question) []ports.Delivery) (ports.Route, bool)
+	Stopped(s ports.Sight, person ports.PersonID, edit func(ports.Question) []ports.Delivery) (ports.Route, bool)
+}
+
+// Matcher makes the Match function of Parts: press, command, answer, lane, in
+// this order. render makes the platform's parts of content; settled is what a
+// prompt shows once its question is settled.
+func Matcher(asks Asks, command Command, render func(ports.Conversation, ports.Content) []ports.Content, settled func(ports.Question) ports.Content) func(ports.Sight, Verdict) ports.Route {
+	edit := func(q ports.Question) []ports.Delivery {
+		parts := render(q.In, settled(q))
+		if q.Prompt == "" || len(parts) != 1 {
+			return nil
+		}
+		return []ports.Delivery{{ID: q.Prompt + "/settled", Edits: q.Prompt, Optional: true,
+			Out: ports.Outgoing{In: q.In, Content: parts[0], Nonce: q.Prompt + "/settled", Reply: q.Reply}}}
+	}
+	return func(s ports.Sight, v Verdict) ports.Route {
+		m := s.Message
+		if m.Choice != nil {
+			return asks.Press(s, v.Person, edit)
+		}
+		if name, args, ok := ParseCommand(m.Text); ok {
+			if name == "stop" {
+				return stop(s, v, asks, edit)
+			}
+			if answer, ok := command(name, args, v); ok {
+				return reply(s, v, answer, render)
+			}
+		}
+		if r, ok := asks.Message(s, v.Person, time.Now(), edit); ok {
+			return r
+		}
+		return ports.Route{Kind: ports.RouteLane, Person: v.Person}
+	}
+}
+
+// ParseCommand splits "/name args". Platforms' own "/name@bot" is undone by
+// their adapters.
+func ParseCommand(text string) (name, args string, ok bool) {
+	text = strings.TrimSpace(text)
+	if !strings.HasPrefix(text, "/") {
+		return "", "", false
+	}
+	name, args, _ = strings.Cut(text[1:], " ")
+	name = strings.ToLower(name)
+	if name == "" || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789_") != "" {
+		return "", "", false
+	}
+	return name, strings.TrimSpace(args), true
+}
+
+// stop routes a /stop: to the open question of its person, else to the lane,
+// where the running turn sees it.
+func stop(s ports.Sight, v Verdict, asks Asks, edit func(ports.Question) []ports.Delivery) ports.Route {
+	if r, ok := asks.Stopped(s, v.Person, edit); ok {
+		return r
+	}
+	return ports.Route{Kind: ports.RouteControl, Person: v.Person}
+}
+
+func reply(s ports.Sight, v Verdict, answer string, render func(ports.Conversation, ports.Content) []ports.Content) ports.Route {
+	turn := ports.TurnID(s.Message.In, s.Seq)
+	r := ports.Route{Kind: ports.RouteReply, Person: v.Person}
+	for i, part := range render(s.Message.In, ports.Content{Text: answer}) {
+		id := ports.DeliveryID(turn, 0, i)
+		r.Deliveries = append(r.Deliveries, ports.Delivery{ID: id,
+			Out: ports.Outgoing{In: s.Message.In, Content: part, Nonce: id, Reply: s.Message.Reply}})
+	}
+	return r
+}

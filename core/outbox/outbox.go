@@ -1,0 +1,181 @@
+// Package outbox brings what the core says to the chats: stored deliveries, in
+// order, until the platform took each or refused it for good; and, beside them,
+// the signs of life of a turn at work (typing, drafts), which nobody waits for.
+//
+// Promises: a delivery is marked in a commit of its own right after the
+// platform's answer, so that a crash doubles at most the sends in flight, which
+// are bounded per channel. An answer waits for nothing but an earlier answer of
+// its conversation and a RetryAfter that the platform gave. A send that fails
+// for good is marked so and the conversation goes on.
+package outbox
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"dragoman/core/internal/guard"
+	"dragoman/ports"
+)
+
+const (
+	sendTimeout = 30 * time.Second
+	markTimeout = 10 * time.Second
+	// giveUpAfter is how long one delivery may block its conversation with
+	// failures that look temporary.
+	giveUpAfter = 12 * time.Hour
+	// keyPause is the pause between tries while the channel's token is refused:
+	// an admin has to act.
+	keyPause = time.Minute
+)
+
+// Store is the slice of the store that the outbox uses.
+type Store interface {
+	Pending(ctx context.Context, l ports.Lease) ([]ports.Delivery, error)
+	Delivered(ctx context.Context, l ports.Lease, id string, r ports.Receipt) error
+}
+
+// Outbox sends. Make it with New, add the channels, then use it from any goroutine.
+type Outbox struct {
+	store    Store
+	leaks    *guard.Leaks
+	log      *slog.Logger
+	channels map[string]*channel
+
+	mu      sync.Mutex
+	senders map[ports.Conversation]*sender
+	closed  bool
+	work    sync.WaitGroup
+	ctx     context.Context
+	cancel  context.CancelFunc
+}
+
+// channel is a port with its abilities, resolved once.
+type channel struct {
+	port     ports.ChannelPort
+	traits   ports.Traits
+	editor   ports.Editor
+	renderer ports.Renderer
+	typer    ports.Typer
+	drafter  ports.Drafter
+	inFlight chan struct{} // one slot per send
+}
+
+// sender is the goroutine that empties one conversation's outbox.
+type sender struct {
+	lease ports.Lease
+	again bool // woken since it last looked
+}
+
+// New makes an outbox whose sends end when ctx does.
+func New(ctx context.Context, store Store, leaks *guard.Leaks, log *slog.Logger) *Outbox {
+	ctx, cancel := context.WithCancel(ctx)
+	return &Outbox{store: store, leaks: leaks, log: log, channels: map[string]*channel{},
+		senders: map[ports.Conversation]*sender{}, ctx: ctx, cancel: cancel}
+}
+
+// Add introduces a channel under its config name, with how many sends it may
+// have in flight. Not for use while sends run.
+func (o *Outbox) Add(name string, port ports.ChannelPort, inFlight int) {
+	c := &channel{port: port, traits: port.Traits(), inFlight: make(chan struct{}, max(1, inFlight))}
+	c.editor, _ = port.(ports.Editor)
+	c.renderer, _ = port.(ports.Renderer)
+	c.typer, _ = port.(ports.Typer)
+	c.drafter, _ = port.(ports.Drafter)
+	o.channels[name] = c
+}
+
+// Wake tells that the conversation has something to send. It returns at once.
+func (o *Outbox) Wake(l ports.Lease) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if s := o.senders[l.In]; s != nil {
+		if l.Epoch > s.lease.Epoch {
+			s.lease = l
+		}
+		s.again = true
+		return
+	}
+	if o.closed {
+		return
+	}
+	o.senders[l.In] = &sender{lease: l, again: true}
+	o.work.Go(func() { o.run(l.In) })
+}
+
+// Close waits for the senders to finish what they have until ctx ends, then
+// makes them stop where they are: the rest is in the store.
+func (o *Outbox) Close(ctx context.Context) {
+	o.mu.Lock()
+	o.closed = true
+	o.mu.Unlock()
+	done := make(chan struct{})
+	go func() { o.work.Wait(); close(done) }()
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
+	o.cancel()
+	<-done
+}
+
+// run empties one conversation's outbox, and goes when it is empty.
+func (o *Outbox) run(in ports.Conversation) {
+	failures := newBackoff()
+	for {
+		l, ok := o.take(in)
+		if !ok {
+			return
+		}
+		list, err := o.store.Pending(o.ctx, l)
+		if err == nil {
+			err = o.flush(l, list)
+		}
+		switch {
+		case err == nil:
+			failures.Reset()
+			if len(list) > 0 {
+				o.Wake(l) // look once more: there may be new ones
+			}
+		case ports.IsKind(err, ports.KindFenced):
+		case o.ctx.Err() != nil:
+		default:
+			o.log.Warn("outbox_store_failed", "chat", in.String(), "kind", ports.KindOf(err), "err", err)
+			o.pause(failures.NextBackOff())
+			o.Wake(l)
+		}
+	}
+}
+
+// take gives the lease to work under, or ends the sender if nobody woke it
+// since it last looked.
+func (o *Outbox) take(in ports.Conversation) (ports.Lease, bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	s := o.senders[in]
+	if !s.again || o.ctx.Err() != nil {
+		delete(o.senders, in)
+		return ports.Lease{}, false
+	}
+	s.again = false
+	return s.lease, true
+}
+
+// pause waits, or less if the outbox is closed for good.
+func (o *Outbox) pause(d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-o.ctx.Done():
+	}
+}
+
+func newBackoff() *backoff.ExponentialBackOff {
+	b := backoff.NewExponentialBackOff()
+	b.InitialInterval, b.MaxInterval = 500*time.Millisecond, 30*time.Second
+	return b
+}

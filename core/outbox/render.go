@@ -1,0 +1,103 @@
+package outbox
+
+import (
+	"log/slog"
+	"strings"
+	"unicode/utf8"
+
+	"dragoman/ports"
+)
+
+// Render makes the platform's messages of content: by the channel's own
+// renderer, else as plain text split at the platform's limit.
+func (o *Outbox) Render(in ports.Conversation, c ports.Content) []ports.Content {
+	ch := o.channels[in.Channel]
+	if ch == nil {
+		return []ports.Content{c}
+	}
+	if !ch.traits.Choices && len(c.Choices) > 0 {
+		c = choicesAsText(c)
+	}
+	if ch.renderer != nil {
+		parts, err := ch.renderer.Render(c)
+		if err == nil && len(parts) > 0 {
+			return parts
+		}
+		o.log.Error("render_failed", "channel", in.Channel, "err", err)
+	}
+	texts := split(c.Text, ch.traits.MaxText)
+	parts := make([]ports.Content, len(texts))
+	for i, t := range texts {
+		parts[i] = ports.Content{Text: t}
+	}
+	parts[len(parts)-1].Choices = c.Choices
+	return parts
+}
+
+// choicesAsText lists the choices for a channel without buttons.
+func choicesAsText(c ports.Content) ports.Content {
+	labels := make([]string, len(c.Choices))
+	for i, ch := range c.Choices {
+		labels[i] = ch.Value
+	}
+	return ports.Content{Text: c.Text + "\n\nAnswer with: " + strings.Join(labels, " / ")}
+}
+
+// split cuts text into pieces of at most limit UTF-16 units (every platform's
+// own unit counts the same or less), at a paragraph, a line or a space where one
+// stands in the second half, and never inside a rune. limit 0 = one piece.
+func split(text string, limit int) []string {
+	text = strings.TrimSpace(text)
+	if limit <= 0 {
+		return []string{text}
+	}
+	var parts []string
+	for {
+		end := prefix(text, limit)
+		if end == len(text) {
+			return append(parts, text)
+		}
+		cut := end
+		for _, sep := range []string{"\n\n", "\n", " "} {
+			if i := strings.LastIndex(text[:end], sep); i >= end/2 {
+				cut = i
+				break
+			}
+		}
+		parts = append(parts, strings.TrimRight(text[:cut], " \n"))
+		text = strings.TrimLeft(text[cut:], " \n")
+	}
+}
+
+// prefix is the length in bytes of the longest beginning of text that has at
+// most limit UTF-16 units.
+func prefix(text string, limit int) int {
+	units := 0
+	for i, r := range text {
+		n := 1
+		if r > 0xFFFF {
+			n = 2
+		}
+		if units+n > limit {
+			return max(i, firstRune(text, i))
+		}
+		units += n
+	}
+	return len(text)
+}
+
+// firstRune keeps a limit below one rune from cutting nothing for ever.
+func firstRune(text string, i int) int {
+	if i > 0 {
+		return i
+	}
+	_, n := utf8.DecodeRuneInString(text)
+	return n
+}
+
+func levelOf(d ports.Delivery) slog.Level {
+	if d.Optional {
+		return slog.LevelDebug
+	}
+	return slog.LevelError
+}

@@ -1,0 +1,206 @@
+// Package toolbox holds every tool that the sources registered: it gives them
+// names that models accept, decides by the admin's policy whether a call may
+// run, checks its arguments against the tool's own schema, and turns whatever
+// comes of the call into a result for the journal.
+//
+// Promises: one source's failure or flood of tools touches no other's; a name is
+// stable while the definition is; a deny anywhere wins.
+package toolbox
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"dragoman/core/internal/guard"
+	"dragoman/ports"
+)
+
+// Filter is a list of patterns that allow and one that deny, over tool names.
+type Filter struct{ Allow, Deny []string }
+
+// Source says how a source's tools are treated.
+type Source struct {
+	Name    string        // "" = built in
+	Tools   Filter        // over the server's own names
+	Timeout time.Duration // how long a call waits for a source that is still connecting
+}
+
+// Config of the toolbox.
+type Config struct {
+	Policy      map[string]ports.Policy // by pattern of the name that the model sees
+	Default     ports.Policy
+	ResultBytes int // of a result's text that go into the prompt; the rest becomes an artifact
+}
+
+// Toolbox is safe for many goroutines.
+type Toolbox struct {
+	cfg       Config
+	artifacts ports.Artifacts
+	leaks     *guard.Leaks
+	log       *slog.Logger
+
+	mu      sync.RWMutex
+	sources map[string]*source
+	tools   map[string]*tool // by the name that the model sees
+	changed chan struct{}    // closed and replaced whenever a source's state or tools change
+}
+
+// source is what one source last said.
+type source struct {
+	Source
+	catalog ports.Catalog
+	state   ports.State
+}
+
+// tool is a tool ready to be called.
+type tool struct {
+	port   ports.ToolPort
+	spec   ports.ToolSpec // Name as the model sees it
+	own    string         // as its server calls it
+	source *source
+	policy ports.Policy
+	schema *jsonschema.Schema // nil: it does not compile, arguments only have to be an object
+}
+
+// New makes an empty toolbox.
+func New(cfg Config, artifacts ports.Artifacts, leaks *guard.Leaks, log *slog.Logger) *Toolbox {
+	return &Toolbox{cfg: cfg, artifacts: artifacts, leaks: leaks, log: log,
+		sources: map[string]*source{}, tools: map[string]*tool{}, changed: make(chan struct{})}
+}
+
+// Add introduces a source and returns what it registers with.
+func (b *Toolbox) Add(s Source) ports.Registrar {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	entry := &source{Source: s, state: ports.State{Phase: ports.PhaseConnecting}}
+	b.sources[s.Name] = entry
+	return &registrar{box: b, source: entry}
+}
+
+type registrar struct {
+	box    *Toolbox
+	source *source
+}
+
+func (r *registrar) Register(c ports.Catalog) {
+	r.box.mu.Lock()
+	defer r.box.mu.Unlock()
+	r.source.catalog = c
+	r.box.rebuild()
+	r.box.announce()
+}
+
+func (r *registrar) State(s ports.State) {
+	r.box.mu.Lock()
+	defer r.box.mu.Unlock()
+	before := r.source.state
+	r.source.state = s
+	r.box.announce()
+	if before.Phase != s.Phase || before.Err != s.Err {
+		r.box.log.Info("mcp_server_state", "mcp_server", r.source.Name, "phase", s.Phase, "err", s.Err, "restarts", s.Restarts)
+	}
+}
+
+// announce wakes those who wait for a source. Callers hold mu.
+func (b *Toolbox) announce() {
+	close(b.changed)
+	b.changed = make(chan struct{})
+}
+
+// Servers lists the sources by name, without the built-in ones.
+func (b *Toolbox) Servers() []ports.ServerInfo {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	list := []ports.ServerInfo{}
+	for _, name := range sortedKeys(b.sources) {
+		if s := b.sources[name]; name != "" {
+			list = append(list, ports.ServerInfo{Name: name, Tools: len(s.catalog.Tools), State: s.state})
+		}
+	}
+	return list
+}
+
+// Tools lists all tools by name.
+func (b *Toolbox) Tools() []ports.ToolInfo {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	list := []ports.ToolInfo{}
+	for _, name := range sortedKeys(b.tools) {
+		t := b.tools[name]
+		state := "ready"
+		if t.source.state.Phase != ports.PhaseReady {
+			state = "unavailable"
+		}
+		list = append(list, ports.ToolInfo{Name: name, Server: t.source.Name, Tool: t.own, Title: t.spec.Title, Description: t.spec.Description,
+			InputSchema: t.spec.InputSchema, Policy: t.policy, State: state})
+	}
+	return list
+}
+
+// Settled waits until no source is connecting for the first time any more, or ctx ends.
+func (b *Toolbox) Settled(ctx context.Context) {
+	for {
+		b.mu.RLock()
+		changed, busy := b.changed, false
+		for _, s := range b.sources {
+			busy = busy || s.state.Phase == ports.PhaseConnecting
+		}
+		b.mu.RUnlock()
+		if !busy {
+			return
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// find looks a tool up. While the server that the name belongs to is still
+// connecting it waits, up to that server's timeout.
+func (b *Toolbox) find(ctx context.Context, name string) *tool {
+	var deadline <-chan time.Time
+	for {
+		b.mu.RLock()
+		t, changed := b.tools[name], b.changed
+		s := b.owner(name)
+		connecting := s != nil && s.state.Phase == ports.PhaseConnecting
+		b.mu.RUnlock()
+		if t != nil || !connecting {
+			return t
+		}
+		if deadline == nil {
+			timer := time.NewTimer(s.Timeout)
+			defer timer.Stop()
+			deadline = timer.C
+		}
+		select {
+		case <-changed:
+		case <-deadline:
+			return nil
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// Call runs a call by its name, as an admin does: the policy's ask is skipped.
+// See View for a turn's calls.
+func (b *Toolbox) Call(ctx context.Context, name string, args json.RawMessage, call ports.ToolCall, host ports.Host) (info ports.ToolInfo, r ports.CallResult) {
+	v := b.View(Filter{}, nil)
+	call.Call = ports.Call{Name: name, Arguments: args}
+	ruling := v.Check(ctx, call.Call)
+	if t := b.find(ctx, name); t != nil {
+		info = ports.ToolInfo{Name: name, Server: t.source.Name, Tool: t.own}
+	}
+	if ruling.Outcome != "" {
+		return info, ports.CallResult{Outcome: ruling.Outcome, Text: ruling.Why}
+	}
+	return info, v.Call(ctx, call, host)
+}
