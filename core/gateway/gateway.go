@@ -161,6 +161,16 @@ func (g *Gateway) RunSources(ctx context.Context) (stop func()) {
 	return g.startSources(ctx)
 }
 
+// Busy counts the conversations that have something to run now.
+func (g *Gateway) Busy() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.inbox == nil {
+		return 0
+	}
+	return g.inbox.Busy()
+}
+
 // Settled waits until each source was reached or given up for now, or ctx ends.
 func (g *Gateway) Settled(ctx context.Context) { g.tools.Settled(ctx) }
 

@@ -417,3 +417,17 @@ func checkCallsAnswered(t *testing.T, r ports.ModelRequest) {
 		}
 	}
 }
+
+func TestAQuestionThatExpiresLetsTheTurnGoOn(t *testing.T) {
+	w := newWorld(t)
+	w.opt.Ask.Expires = 10 * time.Millisecond
+	w.model.reply = calls("srv__ask_a")
+	w.start()
+	w.chat.say(t, "ann", "go")
+	if got := w.shown(2)[1]; !strings.Contains(got, "did not answer") {
+		t.Errorf("the answer is %q", got)
+	}
+	if w.tools.ran("ask_a") != 0 {
+		t.Error("the tool ran")
+	}
+}

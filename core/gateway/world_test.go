@@ -136,6 +136,9 @@ func (w *world) shown(n int) []string {
 func (w *world) settled() {
 	w.t.Helper()
 	eventually(w.t, "no backlog", func() bool {
+		if w.g.Busy() > 0 {
+			return false
+		}
 		b, err := w.store.Backlog(w.t.Context())
 		return err == nil && b == ports.Backlog{}
 	})

@@ -1,0 +1,211 @@
+package toolbox
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"reflect"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"dragoman/core/internal/guard"
+	"dragoman/ports"
+)
+
+// still is a tool that only has a spec.
+type still ports.ToolSpec
+
+func (s still) Spec() ports.ToolSpec { return ports.ToolSpec(s) }
+
+func (s still) Call(context.Context, ports.ToolCall, ports.Host) (ports.ToolResult, error) {
+	return ports.ToolResult{Content: []ports.Block{{Kind: ports.BlockText, Text: s.Server + "/" + s.Name}}}, nil
+}
+
+func named(names ...string) ports.Catalog {
+	var c ports.Catalog
+	for _, n := range names {
+		c.Tools = append(c.Tools, still{Name: n, InputSchema: json.RawMessage(`{"type":"object"}`)})
+	}
+	return c
+}
+
+func newBox(cfg Config) *Toolbox {
+	return New(cfg, nil, new(guard.Leaks), slog.New(slog.DiscardHandler))
+}
+
+func names(list []ports.ToolInfo) []string {
+	var out []string
+	for _, t := range list {
+		out = append(out, t.Name)
+	}
+	return out
+}
+
+func TestMatches(t *testing.T) {
+	for _, c := range []struct {
+		pattern, name string
+		want          bool
+	}{
+		{"files__read_*", "files__read_text", true},
+		{"files__read_*", "files__write", false},
+		{"*__delete_*", "files__delete_all", true},
+		{"*__delete_*", "delete_all", false},
+		{"*", "anything", true},
+		{"exact", "exact", true},
+		{"exact", "exactly", false},
+		{"a*b*c", "axxbyyc", true},
+		{"a*b*c", "acb", false},
+		{"a*a", "a", false},
+		{"[a]*", "[a]/b.c", true},
+		{"", "x", false},
+	} {
+		if got := matches(c.pattern, c.name); got != c.want {
+			t.Errorf("matches(%q, %q) is %v", c.pattern, c.name, got)
+		}
+	}
+}
+
+func TestNamesAreWhatModelsAccept(t *testing.T) {
+	long := strings.Repeat("x", 80)
+	b := newBox(Config{Default: ports.PolicyAsk})
+	b.Add(Source{Name: ""}).Register(named("time"))
+	b.Add(Source{Name: "a"}).Register(named("get.it", "get/it", "plain", long))
+	got := names(b.Tools())
+	if len(got) != 5 {
+		t.Fatalf("%d tools: %q", len(got), got)
+	}
+	for _, n := range got {
+		if len(n) > 64 || strings.Trim(n, "abcdefghijklmnopqrstuvwxyz0123456789_") != "" {
+			t.Errorf("no model accepts the name %q", n)
+		}
+	}
+	for _, n := range got {
+		if n == "a__get_it" {
+			t.Error("of two that clash one kept the plain name: which one would depend on the other")
+		}
+	}
+}
+
+func TestANameDoesNotDependOnWhoCameFirst(t *testing.T) {
+	one, two := newBox(Config{}), newBox(Config{})
+	one.Add(Source{Name: "a"}).Register(named("x.y", "x/y"))
+	two.Add(Source{Name: "a"}).Register(named("x/y", "x.y"))
+	if a, b := names(one.Tools()), names(two.Tools()); !reflect.DeepEqual(a, b) {
+		t.Errorf("%q and %q", a, b)
+	}
+}
+
+func TestAToolThatIsThereTwiceIsDroppedNotTheServer(t *testing.T) {
+	b := newBox(Config{})
+	b.Add(Source{Name: "a"}).Register(named("x", "x", "", "y"))
+	if got := names(b.Tools()); !reflect.DeepEqual(got, []string{"a__x", "a__y"}) {
+		t.Errorf("tools are %q", got)
+	}
+}
+
+func TestPolicy(t *testing.T) {
+	cfg := Config{Default: ports.PolicyAsk, Policy: map[string]ports.Policy{
+		"f__*": ports.PolicyAsk, "f__read_*": ports.PolicyAllow, "*__delete_*": ports.PolicyDeny, "f__tie_?": ports.PolicyAllow,
+		"*_x": ports.PolicyAllow, "x_*": ports.PolicyAsk,
+	}}
+	for name, want := range map[string]ports.Policy{
+		"f__read_text":   ports.PolicyAllow,
+		"f__write":       ports.PolicyAsk,
+		"f__delete_read": ports.PolicyDeny,
+		"g__other":       ports.PolicyAsk,
+		"x_x":            ports.PolicyAsk, // a tie goes to the stricter
+	} {
+		b := newBox(cfg)
+		own := &tool{own: name, source: &source{Source: Source{Name: "f", Tools: Filter{}}}}
+		if got := b.policy(name, own); got != want {
+			t.Errorf("policy of %s is %s, want %s", name, got, want)
+		}
+	}
+	b := newBox(cfg)
+	denied := &tool{own: "read_text", source: &source{Source: Source{Name: "f", Tools: Filter{Deny: []string{"read_*"}}}}}
+	if got := b.policy("f__read_text", denied); got != ports.PolicyDeny {
+		t.Errorf("the server's deny gives %s", got)
+	}
+}
+
+func TestAnAgentSeesItsOwnTools(t *testing.T) {
+	b := newBox(Config{Default: ports.PolicyAllow, Policy: map[string]ports.Policy{"a__no": ports.PolicyDeny}})
+	b.Add(Source{Name: ""}).Register(named("time"))
+	b.Add(Source{Name: "a"}).Register(named("yes", "no", "hidden"))
+	b.Add(Source{Name: "b"}).Register(named("yes"))
+	v := b.View(Filter{Allow: []string{"*"}, Deny: []string{"*__hidden"}}, []string{"a"})
+	var got []string
+	for _, s := range v.Specs() {
+		got = append(got, s.Name)
+	}
+	if want := []string{"a__yes", "time"}; !reflect.DeepEqual(got, want) {
+		t.Errorf("the agent sees %q, want %q", got, want)
+	}
+	for _, name := range []string{"b__yes", "a__hidden"} {
+		if r := v.Check(t.Context(), ports.Call{Name: name, Arguments: json.RawMessage("{}")}); r.Outcome != ports.CallNotFound {
+			t.Errorf("a call of %s is ruled %+v", name, r)
+		}
+	}
+}
+
+func TestArgumentsAreCheckedAgainstTheOriginalSchema(t *testing.T) {
+	schema := `{"type":"object","properties":{"path":{"type":"string"},"n":{"type":"integer","minimum":1}},"required":["path"],"oneOf":[{"required":["n"]},{"required":["m"]}]}`
+	b := newBox(Config{Default: ports.PolicyAllow})
+	b.Add(Source{Name: "a"}).Register(ports.Catalog{Tools: []ports.ToolPort{
+		still{Name: "t", InputSchema: json.RawMessage(schema)},
+		still{Name: "broken", InputSchema: json.RawMessage(`{"type":"object","properties":{"x":{"pattern":"(?=a)"}}}`)},
+		still{Name: "remote", InputSchema: json.RawMessage(`{"$ref":"file:///etc/passwd"}`)},
+	}})
+	v := b.View(Filter{}, nil)
+	for args, fault := range map[string]string{
+		`{"path":"x","n":1}`: "",
+		`{"n":1}`:            "path",
+		`{"path":"x","n":0}`: "/n",
+		`{"path":"x"}`:       "m",
+		`[]`:                 "object",
+		`"text"`:             "object",
+		`{"path":`:           "valid JSON",
+	} {
+		r := v.Check(t.Context(), ports.Call{Name: "a__t", Arguments: json.RawMessage(args)})
+		if fault == "" && r.Outcome != "" || fault != "" && (r.Outcome != ports.CallInvalidParams || !strings.Contains(r.Why, fault)) {
+			t.Errorf("%s is ruled %+v, want %q named", args, r, fault)
+		}
+	}
+	for _, name := range []string{"a__broken", "a__remote"} {
+		if r := v.Check(t.Context(), ports.Call{Name: name, Arguments: json.RawMessage(`{"x":"y"}`)}); r.Outcome != "" {
+			t.Errorf("a schema that does not compile costs the tool %s: %+v", name, r)
+		}
+	}
+}
+
+func TestACallWaitsForItsServerToConnect(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBox(Config{Default: ports.PolicyAllow})
+		reg := b.Add(Source{Name: "a", Timeout: 5 * time.Second})
+		slow := b.Add(Source{Name: "never", Timeout: 2 * time.Second})
+		slow.State(ports.State{Phase: ports.PhaseConnecting})
+		time.AfterFunc(3*time.Second, func() {
+			reg.Register(named("x"))
+			reg.State(ports.State{Phase: ports.PhaseReady})
+		})
+		v, began := b.View(Filter{}, nil), time.Now()
+		if r := v.Check(t.Context(), ports.Call{Name: "a__x", Arguments: json.RawMessage("{}")}); r.Outcome != "" {
+			t.Errorf("ruled %+v", r)
+		}
+		if d := time.Since(began); d != 3*time.Second {
+			t.Errorf("it waited %s", d)
+		}
+		began = time.Now()
+		if r := v.Check(t.Context(), ports.Call{Name: "never__x", Arguments: json.RawMessage("{}")}); r.Outcome != ports.CallNotFound {
+			t.Errorf("ruled %+v", r)
+		}
+		if d := time.Since(began); d != 2*time.Second {
+			t.Errorf("it waited %s for a server whose time-out is 2s", d)
+		}
+		if r := v.Check(t.Context(), ports.Call{Name: "nobody__x", Arguments: json.RawMessage("{}")}); r.Outcome != ports.CallNotFound || time.Since(began) != 2*time.Second {
+			t.Errorf("a server that is not configured is ruled %+v", r)
+		}
+	})
+}
