@@ -1,0 +1,10 @@
+package sqlstore
+
+// Config says where the data is and how safe a commit is.
+type Config struct {
+	// Dir is the folder of the data. It is made (0700) if it is not there.
+	Dir string `json:"dir" validate:"required"`
+	// Sync "full" makes every commit survive a power cut; "normal" may lose the
+	// last moments then, but never at the death of the process alone.
+	Sync string `json:"sync" validate:"oneof=full normal" default:"full"`
+}

@@ -1,0 +1,100 @@
+package sqlstore
+
+import (
+	"context"
+	"fmt"
+
+	"dragoman/ports"
+)
+
+// hasWork is an SQL condition: does conversation $1 have work? While a turn is
+// parked its lane's messages may not run; a control message always may.
+const hasWork = `(EXISTS (SELECT 1 FROM outbox WHERE conv = $1 AND state = 'pending')
+	OR EXISTS (SELECT 1 FROM turn WHERE conv = $1 AND state <> 'done' AND state = 'run')
+	OR EXISTS (SELECT 1 FROM inbox WHERE conv = $1 AND turn IS NULL AND route = 'control')
+	OR (EXISTS (SELECT 1 FROM inbox WHERE conv = $1 AND turn IS NULL)
+		AND NOT EXISTS (SELECT 1 FROM turn WHERE conv = $1 AND state <> 'done')))`
+
+// release gives the conversation up if it has no work left.
+func release(ctx context.Context, t *session, conv string) error {
+	_, err := t.exec(ctx, `UPDATE conv SET ready = 0, owner = NULL WHERE id = $1 AND NOT `+hasWork, conv)
+	return err
+}
+
+// wake notes that the conversation got something new. If it has work it is
+// claimed, unless it is owned, and its lease returned if the owner is this process.
+func (s *Store) wake(ctx context.Context, t *session, conv string) (l ports.Lease, own bool, err error) {
+	var owner *string
+	found, err := t.get(ctx, `UPDATE conv SET
+			ready = w.work,
+			owner = CASE WHEN w.work = 1 THEN COALESCE(owner, $2) END,
+			epoch = CASE WHEN w.work = 1 AND owner IS NULL THEN epoch + 1 ELSE epoch END,
+			news = news + 1,
+			told = CASE WHEN w.work = 1 AND COALESCE(owner, $2) = $2 THEN news + 1 ELSE told END
+		FROM (SELECT CASE WHEN `+hasWork+` THEN 1 ELSE 0 END AS work) AS w
+		WHERE id = $1
+		RETURNING channel, chat, thread, owner, epoch`,
+		[]any{conv, s.node}, &l.In.Channel, &l.In.Chat, &l.In.Thread, &owner, &l.Epoch)
+	if err != nil {
+		return ports.Lease{}, false, err
+	}
+	if !found {
+		return ports.Lease{}, false, fmt.Errorf("conversation %s has no row", conv)
+	}
+	return l, owner != nil && *owner == s.node, nil
+}
+
+// ensureConv makes the conversation's row if it is not there.
+func ensureConv(ctx context.Context, t *session, in ports.Conversation) error {
+	_, err := t.exec(ctx, `INSERT INTO conv (id, channel, chat, thread) VALUES ($1, $2, $3, $4) ON CONFLICT (id) DO NOTHING`,
+		in.String(), in.Channel, in.Chat, in.Thread)
+	return err
+}
+
+// fence refuses whoever does not own the conversation under this lease, and
+// reads its unfinished turn (ID "": none) on the way.
+func (s *Store) fence(ctx context.Context, t *session, l ports.Lease) (turnRow, error) {
+	var r turnRow
+	found, err := t.get(ctx, `SELECT `+turnColumns+`
+		FROM conv c LEFT JOIN turn t ON t.conv = c.id AND t.state <> 'done'
+		WHERE c.id = $1 AND c.epoch = $2 AND c.owner = $3`,
+		[]any{l.In.String(), l.Epoch, s.node}, r.dest()...)
+	if err != nil {
+		return turnRow{}, err
+	}
+	if !found {
+		return turnRow{}, fail(ports.KindFenced, "conversation %s is no longer held with epoch %d", l.In, l.Epoch)
+	}
+	r.turn.In = l.In
+	return r, nil
+}
+
+// Claim takes conversations with work that nobody owns, then tells of own ones
+// with news. See ports.Turns.
+func (s *Store) Claim(ctx context.Context, limit int) ([]ports.Lease, error) {
+	var out []ports.Lease
+	err := s.update(ctx, "store claim", func(ctx context.Context, t *session) error {
+		out = nil
+		take := func(scan scanner) error {
+			var l ports.Lease
+			if err := scan(&l.In.Channel, &l.In.Chat, &l.In.Thread, &l.Epoch); err != nil {
+				return err
+			}
+			out = append(out, l)
+			return nil
+		}
+		err := t.each(ctx, `UPDATE conv SET owner = $1, epoch = epoch + 1, told = news
+			WHERE id IN (SELECT id FROM conv WHERE ready = 1 AND owner IS NULL LIMIT $2)
+			RETURNING channel, chat, thread, epoch`, []any{s.node, limit}, take)
+		if err != nil || len(out) >= limit {
+			return err
+		}
+		return t.each(ctx, `UPDATE conv SET told = news
+			WHERE id IN (SELECT id FROM conv WHERE owner = $1 AND told < news LIMIT $2)
+			RETURNING channel, chat, thread, epoch`, []any{s.node, limit - len(out)}, take)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}

@@ -1,0 +1,107 @@
+package sqlstore
+
+import (
+	"context"
+
+	"dragoman/ports"
+)
+
+// maxWaiting bounds what Load reads of a flood; the rest comes with the next Load.
+const maxWaiting = 256
+
+// Load reads what there is to do in the conversation. See ports.Turns.
+func (s *Store) Load(ctx context.Context, l ports.Lease) (ports.Work, error) {
+	var out ports.Work
+	err := s.view(ctx, "store load", func(ctx context.Context, t *session) error {
+		row, err := s.fence(ctx, t, l)
+		if err != nil {
+			return err
+		}
+		out.Waiting, err = inboxRows(ctx, t, `WHERE i.conv = $1 AND i.turn IS NULL ORDER BY i.seq LIMIT $2`, l.In.String(), maxWaiting)
+		if err != nil {
+			return err
+		}
+		turn := row.turn.ID
+		if turn != "" {
+			if err := loadTurn(ctx, t, row, &out); err != nil {
+				return err
+			}
+		} else if len(out.Waiting) > 0 {
+			turn = ports.TurnID(l.In, out.Waiting[0].Seq) // its preview may have come before its row
+		}
+		_, err = t.get(ctx, `SELECT delivery FROM outbox WHERE turn = $1 AND preview = 1 AND state = 'sent' ORDER BY id DESC LIMIT 1`,
+			[]any{turn}, &out.Preview)
+		return err
+	})
+	if err != nil {
+		return ports.Work{}, err
+	}
+	return out, nil
+}
+
+func loadTurn(ctx context.Context, t *session, row turnRow, out *ports.Work) (err error) {
+	out.Turn, out.Resumes = row.unfinished(), row.resumes
+	if out.Taken, err = inboxRows(ctx, t, `WHERE i.turn = $1 ORDER BY i.seq`, row.turn.ID); err != nil {
+		return err
+	}
+	err = stepRows(ctx, t, func(_ string, st ports.Step) { out.Steps = append(out.Steps, st) }, `WHERE s.turn = $1 ORDER BY s.idx`, row.turn.ID)
+	if err != nil || row.turn.Question == "" {
+		return err
+	}
+	out.Question, err = questionByID(ctx, t, row.turn.Question)
+	return err
+}
+
+// History reads the last finished turns of the lane, oldest first. See ports.Turns.
+func (s *Store) History(ctx context.Context, l ports.Lease, limit int) ([]ports.Past, error) {
+	const last = `(SELECT id FROM turn WHERE conv = $1 AND state = 'done' AND lane = 1 ORDER BY seq DESC LIMIT $2)`
+	var (
+		out []ports.Past
+		at  = map[string]int{} // turn to its place in out
+	)
+	err := s.view(ctx, "store history", func(ctx context.Context, t *session) error {
+		if _, err := s.fence(ctx, t, l); err != nil {
+			return err
+		}
+		err := t.each(ctx, `SELECT `+turnColumns+` FROM turn t WHERE t.id IN `+last+` ORDER BY t.seq`,
+			[]any{l.In.String(), limit}, func(scan scanner) error {
+				var row turnRow
+				if err := scan(row.dest()...); err != nil {
+					return err
+				}
+				row.turn.In = l.In
+				at[row.turn.ID] = len(out)
+				out = append(out, ports.Past{Turn: *row.unfinished()})
+				return nil
+			})
+		if err != nil {
+			return err
+		}
+		messages, err := inboxRows(ctx, t, `WHERE i.turn IN `+last+` ORDER BY i.seq`, l.In.String(), limit)
+		if err != nil {
+			return err
+		}
+		for _, m := range messages {
+			p := &out[at[m.Turn]]
+			p.Inbox = append(p.Inbox, m)
+		}
+		return stepRows(ctx, t, func(turn string, st ports.Step) {
+			p := &out[at[turn]]
+			p.Steps = append(p.Steps, st)
+		}, `WHERE s.turn IN `+last+` ORDER BY s.turn, s.idx`, l.In.String(), limit)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// Backlog counts what waits, of all conversations. See ports.Turns.
+func (s *Store) Backlog(ctx context.Context) (b ports.Backlog, err error) {
+	err = s.view(ctx, "store backlog", func(ctx context.Context, t *session) error {
+		_, err := t.get(ctx, `SELECT (SELECT COUNT(*) FROM inbox WHERE turn IS NULL), (SELECT COUNT(*) FROM outbox WHERE state = 'pending')`,
+			nil, &b.Inbox, &b.Outbox)
+		return err
+	})
+	return b, err
+}
