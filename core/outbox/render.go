@@ -1,7 +1,6 @@
 package outbox
 
 import (
-	"log/slog"
 	"strings"
 	"unicode/utf8"
 
@@ -93,11 +92,4 @@ func firstRune(text string, i int) int {
 	}
 	_, n := utf8.DecodeRuneInString(text)
 	return n
-}
-
-func levelOf(d ports.Delivery) slog.Level {
-	if d.Optional {
-		return slog.LevelDebug
-	}
-	return slog.LevelError
 }

@@ -2,7 +2,11 @@ package outbox
 
 import (
 	"context"
+	"errors"
+	"log/slog"
 	"time"
+
+	"github.com/cenkalti/backoff/v5"
 
 	"dragoman/core/internal/guard"
 	"dragoman/ports"
@@ -27,57 +31,76 @@ func (o *Outbox) flush(l ports.Lease, list []ports.Delivery) error {
 
 // deliver brings one delivery to its end: posted, or given up.
 func (o *Outbox) deliver(l ports.Lease, d ports.Delivery) error {
-	log := o.log.With("channel", d.Out.In.Channel, "chat", d.Out.In.Chat, "delivery", d.ID)
 	c := o.channels[d.Out.In.Channel]
 	if c == nil {
-		log.Error("delivery_given_up", "err", "no such channel in the config")
-		return o.mark(l, d.ID, ports.Receipt{Failed: "no such channel in the config"})
+		return o.giveUp(l, d, "no such channel in the config")
 	}
 	began, retry := time.Now(), newBackoff()
-	for try := 1; ; try++ {
-		id, err := o.attempt(c, d)
-		if err == nil {
-			return o.mark(l, d.ID, ports.Receipt{ID: id})
+	for {
+		err := o.attempt(c, l, d)
+		var failed *sendFault
+		if !errors.As(err, &failed) {
+			return err
 		}
-		if o.ctx.Err() != nil {
-			return o.ctx.Err()
-		}
-		kind := ports.KindOf(err)
-		wait, again := pauseFor(kind, ports.RetryAfter(err), retry.NextBackOff())
+		wait, again := pauseFor(failed.error, retry)
 		if !again || d.Optional || time.Since(began) > giveUpAfter {
-			log.Log(o.ctx, levelOf(d), "delivery_given_up", "kind", kind, "err", err, "attempt", try)
-			return o.mark(l, d.ID, ports.Receipt{Failed: err.Error()})
+			return o.giveUp(l, d, failed.Error())
 		}
-		log.Warn("delivery_retried", "kind", kind, "err", err, "attempt", try, "wait", wait)
+		o.log.Warn("delivery_retried", "channel", d.Out.In.Channel, "chat", d.Out.In.Chat, "delivery", d.ID,
+			"kind", ports.KindOf(failed.error), "err", failed.error, "wait", wait)
 		o.pause(wait)
 	}
 }
 
-// attempt makes one call of the platform, in a slot of the channel.
-func (o *Outbox) attempt(c *channel, d ports.Delivery) (ports.MessageID, error) {
+// sendFault is the platform's refusal of a send, apart from faults of ours.
+type sendFault struct{ error }
+
+// attempt makes one call of the platform and marks it, all in one of the
+// channel's slots: what a crash can double is what the slots hold.
+func (o *Outbox) attempt(c *channel, l ports.Lease, d ports.Delivery) error {
 	select {
 	case c.inFlight <- struct{}{}:
 	case <-o.ctx.Done():
-		return "", o.ctx.Err()
+		return o.ctx.Err()
 	}
 	defer func() { <-c.inFlight }()
 	ctx, cancel := context.WithTimeout(o.ctx, sendTimeout)
 	defer cancel()
-	return guard.Do(ctx, guard.Grace, o.leaks, "send", func(ctx context.Context) (ports.MessageID, error) {
-		if d.Edits == "" {
-			return c.port.Send(ctx, d.Out)
-		}
-		if d.EditID != "" && c.editor != nil {
-			err := c.editor.Edit(ctx, d.EditID, d.Out)
-			if !ports.IsKind(err, ports.KindNotFound) || d.Optional {
-				return d.EditID, err
-			}
-		}
-		if d.Optional {
-			return "", ports.Errorf(ports.KindNotFound, "edit", "there is no message to edit")
-		}
+	id, err := guard.Do(ctx, guard.Grace, o.leaks, "send", func(ctx context.Context) (ports.MessageID, error) { return c.post(ctx, d) })
+	switch {
+	case err == nil:
+		return o.mark(l, d.ID, ports.Receipt{ID: id})
+	case o.ctx.Err() != nil:
+		return o.ctx.Err()
+	}
+	return &sendFault{err}
+}
+
+// post sends or edits. An answer whose message to edit is gone is sent anew.
+func (c *channel) post(ctx context.Context, d ports.Delivery) (ports.MessageID, error) {
+	if d.Edits == "" {
 		return c.port.Send(ctx, d.Out)
-	})
+	}
+	if d.EditID != "" && c.editor != nil {
+		err := c.editor.Edit(ctx, d.EditID, d.Out)
+		if !ports.IsKind(err, ports.KindNotFound) || d.Optional {
+			return d.EditID, err
+		}
+	}
+	if d.Optional {
+		return "", ports.Errorf(ports.KindNotFound, "edit", "there is no message to edit")
+	}
+	return c.port.Send(ctx, d.Out)
+}
+
+// giveUp ends a delivery that cannot be made; the conversation goes on.
+func (o *Outbox) giveUp(l ports.Lease, d ports.Delivery, why string) error {
+	level := slog.LevelError
+	if d.Optional {
+		level = slog.LevelDebug
+	}
+	o.log.Log(o.ctx, level, "delivery_given_up", "channel", d.Out.In.Channel, "chat", d.Out.In.Chat, "delivery", d.ID, "err", why)
+	return o.mark(l, d.ID, ports.Receipt{Failed: why})
 }
 
 // mark records what became of a delivery. The platform has it: the mark is made
@@ -97,12 +120,12 @@ func (o *Outbox) mark(l ports.Lease, id string, r ports.Receipt) error {
 }
 
 // pauseFor says whether a failed send is tried again, and when.
-func pauseFor(k ports.Kind, platform, own time.Duration) (wait time.Duration, again bool) {
-	switch k {
+func pauseFor(err error, own *backoff.ExponentialBackOff) (wait time.Duration, again bool) {
+	switch ports.KindOf(err) {
 	case ports.KindRateLimited:
-		return max(platform, own), true
+		return max(ports.RetryAfter(err), own.NextBackOff()), true
 	case ports.KindTemporary, ports.KindTimeout, ports.KindUnavailable, ports.KindUnsure, ports.KindConflict, ports.KindCancelled:
-		return own, true
+		return own.NextBackOff(), true
 	case ports.KindUnauthorized:
 		return keyPause, true
 	}

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"net"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"dragoman/adapters/sqlstore"
+	"dragoman/config"
+	"dragoman/core/access"
+	"dragoman/core/agent"
+	"dragoman/core/ask"
+	"dragoman/core/gateway"
+	"dragoman/core/toolbox"
+	"dragoman/ports"
+)
+
+// builtInTimeout is how long a call waits for the built-in tools at the start.
+const builtInTimeout = time.Second
+
+// openStore opens the store of the config's data folder.
+func openStore(ctx context.Context, cfg *config.Config, log *slog.Logger) (*sqlstore.Store, error) {
+	return sqlstore.Open(ctx, sqlstore.Config{Dir: cfg.DataDir, Sync: cfg.Store.Sync}, log)
+}
+
+func socketPath(cfg *config.Config) string { return filepath.Join(cfg.DataDir, "control.sock") }
+
+// assemble builds the gateway that the config describes, with its chats or, for
+// a command that only wants tools, without.
+func assemble(cfg *config.Config, store *sqlstore.Store, listener net.Listener, chats bool, log *slog.Logger) (*gateway.Gateway, error) {
+	opt := gateway.Options{Store: store, Listener: listener, Log: log, Turns: cfg.Limits.Turns, Drain: cfg.Limits.DrainTimeout,
+		Ask:    ask.Config{Expires: cfg.Ask.Expires, OnMessage: ask.OnMessage(cfg.Ask.OnMessage), GroupWait: cfg.Ask.GroupWait},
+		Access: accessOf(cfg), Tools: toolsOf(cfg)}
+	var err error
+	if opt.Sources, err = sourcesOf(cfg, store, log); err != nil {
+		return nil, err
+	}
+	if !chats {
+		return gateway.New(opt), nil
+	}
+	if opt.Agents, err = agentsOf(cfg, store, log); err != nil {
+		return nil, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(cfg.Channels)) {
+		c := cfg.Channels[name]
+		port, err := channels[c.Type].build(c.Section, parts{name: name, log: log.With("channel", name), store: store})
+		if err != nil {
+			return nil, err
+		}
+		opt.Channels = append(opt.Channels, gateway.Channel{Name: name, Port: port, Agent: c.Agent, SendsInFlight: c.SendsInFlight})
+	}
+	return gateway.New(opt), nil
+}
+
+func sourcesOf(cfg *config.Config, store *sqlstore.Store, log *slog.Logger) ([]gateway.Source, error) {
+	list := []gateway.Source{{Source: toolbox.Source{Timeout: builtInTimeout}, Port: builtIn(store)}}
+	for _, name := range slices.Sorted(maps.Keys(cfg.MCPServers)) {
+		s := cfg.MCPServers[name]
+		if !cfg.MCP.Enabled || !s.Enabled {
+			continue
+		}
+		port, err := server.build(s.Section, parts{name: name, log: log.With("mcp_server", name)})
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, gateway.Source{Port: port, Source: toolbox.Source{Name: name, Timeout: timeoutOf(port, cfg.MCP.Timeout),
+			Tools: toolbox.Filter{Allow: s.Tools.Allow, Deny: s.Tools.Deny}}})
+	}
+	return list, nil
+}
+
+// timeoutOf is the source's own connect time-out, where it says one.
+func timeoutOf(port ports.ToolSource, otherwise time.Duration) time.Duration {
+	if t, ok := port.(interface{ Timeout() time.Duration }); ok {
+		return t.Timeout()
+	}
+	return otherwise
+}
+
+func agentsOf(cfg *config.Config, store *sqlstore.Store, log *slog.Logger) ([]gateway.Agent, error) {
+	built := map[string]agent.Model{}
+	for name, m := range cfg.Models {
+		port, err := models[m.Type].build(m.Section, parts{name: name, log: log.With("model", name), store: store})
+		if err != nil {
+			return nil, err
+		}
+		built[name] = agent.Model{Name: name, Port: port, ContextTokens: windowOf(port)}
+	}
+	var list []gateway.Agent
+	for _, name := range slices.Sorted(maps.Keys(cfg.Agents)) {
+		a := cfg.Agents[name]
+		one := gateway.Agent{Servers: a.MCPServers, Tools: toolbox.Filter{Allow: a.Tools.Allow, Deny: a.Tools.Deny},
+			Config: agent.Config{Name: name, Instructions: a.Instructions, MaxSteps: a.MaxSteps, TurnTimeout: a.TurnTimeout}}
+		for _, m := range a.Models {
+			one.Models = append(one.Models, built[m])
+		}
+		list = append(list, one)
+	}
+	return list, nil
+}
+
+// defaultWindow is a careful guess for a model that does not say its window.
+const defaultWindow = 32000
+
+func windowOf(port ports.ModelPort) int {
+	if w, ok := port.(interface{ ContextTokens() int }); ok {
+		return w.ContextTokens()
+	}
+	return defaultWindow
+}
+
+func accessOf(cfg *config.Config) access.Config {
+	out := access.Config{Channels: map[string]access.Rules{}, People: map[string]access.Listed{}}
+	for name, c := range cfg.Channels {
+		a := cfg.Access.With(c.Access)
+		out.Channels[name] = access.Rules{Mode: access.Mode(a.Mode), Groups: access.Groups(a.Groups), Count: a.Rate.Count, Per: a.Rate.Per}
+	}
+	for name, p := range cfg.People {
+		out.People[name] = access.Listed{Identities: p.IDs, Role: ports.Role(p.Role)}
+	}
+	return out
+}
+
+func toolsOf(cfg *config.Config) toolbox.Config {
+	out := toolbox.Config{Policy: map[string]ports.Policy{}, Default: ports.Policy(cfg.Tools.Default), ResultBytes: cfg.Tools.ResultBytes}
+	for pattern, p := range cfg.Tools.Policy {
+		out.Policy[pattern] = ports.Policy(p)
+	}
+	return out
+}

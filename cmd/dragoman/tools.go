@@ -1,0 +1,71 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"dragoman/ports"
+)
+
+func newTools(file *string) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "tools [NAME]",
+		Short: "List the tools with their policy and state; with NAME its schema",
+		Args:  between(0, 1, "[NAME]"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withAdmin(cmd.Context(), *file, true, func(ctx context.Context, a ports.Admin) error {
+				list, err := a.Tools(ctx)
+				if err != nil {
+					return err
+				}
+				if len(args) == 1 {
+					list = slices.DeleteFunc(list, func(t ports.ToolInfo) bool { return t.Name != args[0] })
+					if len(list) == 0 {
+						return fmt.Errorf("there is no tool %q (dragoman tools lists them)", args[0])
+					}
+				}
+				w := cmd.OutOrStdout()
+				switch {
+				case asJSON:
+					return printJSON(w, list)
+				case len(args) == 1:
+					return printTool(w, list[0])
+				}
+				return printTools(w, list)
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func printTools(w io.Writer, list []ports.ToolInfo) error {
+	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tab, "TOOL\tPOLICY\tSTATE\tDESCRIPTION")
+	for _, t := range list {
+		line, _, _ := strings.Cut(strings.TrimSpace(t.Description), "\n")
+		if short := []rune(line); len(short) > 70 {
+			line = string(short[:69]) + "…"
+		}
+		fmt.Fprintf(tab, "%s\t%s\t%s\t%s\n", t.Name, t.Policy, t.State, line)
+	}
+	return tab.Flush()
+}
+
+func printTool(w io.Writer, t ports.ToolInfo) error {
+	var schema bytes.Buffer
+	if err := json.Indent(&schema, t.InputSchema, "", "  "); err != nil {
+		return fmt.Errorf("the schema of %s is not JSON: %w", t.Name, err)
+	}
+	_, err := fmt.Fprintf(w, "%s  (policy %s, %s)\n\n%s\n\n%s\n", t.Name, t.Policy, t.State, strings.TrimSpace(t.Description), schema.String())
+	return err
+}

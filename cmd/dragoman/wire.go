@@ -1,0 +1,111 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+
+	"dragoman/adapters/builtin"
+	"dragoman/adapters/demo"
+	"dragoman/adapters/mcp"
+	"dragoman/adapters/openai"
+	"dragoman/adapters/sqlstore"
+	"dragoman/adapters/telegram"
+	"dragoman/adapters/web"
+	"dragoman/config"
+	"dragoman/ports"
+)
+
+// The adapter tables: one line for each adapter.
+var (
+	channels = map[string]factory[ports.ChannelPort]{
+		"telegram": make1[ports.ChannelPort](telegram.New),
+		"web": build(func(c web.Config, p parts) (ports.ChannelPort, error) {
+			return web.New(c, web.Deps{Feed: p.store.Feed(p.name), Records: p.store, Log: p.log})
+		}),
+	}
+	models = map[string]factory[ports.ModelPort]{
+		"openai": make1[ports.ModelPort](openai.New),
+		"demo":   make1[ports.ModelPort](demo.New),
+	}
+	server  = make1[ports.ToolSource](mcp.New)
+	builtIn = func(store *sqlstore.Store) ports.ToolSource { return builtin.New(store) }
+)
+
+// parts is what an adapter may be built with.
+type parts struct {
+	name  string // its name in the config
+	log   *slog.Logger
+	store *sqlstore.Store // nil when the config is only checked
+}
+
+// factory decodes a section of the config into the adapter's own Config, and
+// builds the adapter of it.
+type factory[P any] struct {
+	check func(s config.Section) error
+	build func(s config.Section, p parts) (P, error)
+}
+
+// build makes the factory of a constructor.
+func build[P, C any](construct func(C, parts) (P, error)) factory[P] {
+	decode := func(s config.Section) (C, error) {
+		var c C
+		err := s.Decode(&c)
+		return c, err
+	}
+	return factory[P]{
+		check: func(s config.Section) error {
+			_, err := decode(s)
+			return err
+		},
+		build: func(s config.Section, p parts) (port P, err error) {
+			c, err := decode(s)
+			if err != nil {
+				return port, err
+			}
+			port, err = construct(c, p)
+			if err != nil {
+				err = s.Fault("", err.Error())
+			}
+			return port, err
+		},
+	}
+}
+
+// make1 is build for an adapter that needs no more than its log.
+func make1[P, C any, A interface{ comparable }](construct func(C, *slog.Logger) (A, error)) factory[P] {
+	return build(func(c C, p parts) (port P, err error) {
+		a, err := construct(c, p.log)
+		if err != nil {
+			return port, err
+		}
+		return any(a).(P), nil
+	})
+}
+
+// checkSections decodes every adapter's section, for its faults.
+func checkSections(cfg *config.Config) error {
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(cfg.Models)) {
+		errs = append(errs, checkTyped(models, cfg.Models[name].Section, cfg.Models[name].Type))
+	}
+	for _, name := range slices.Sorted(maps.Keys(cfg.Channels)) {
+		errs = append(errs, checkTyped(channels, cfg.Channels[name].Section, cfg.Channels[name].Type))
+	}
+	for _, name := range slices.Sorted(maps.Keys(cfg.MCPServers)) {
+		errs = append(errs, server.check(cfg.MCPServers[name].Section))
+	}
+	return config.Join(errs...)
+}
+
+func checkTyped[P any](table map[string]factory[P], s config.Section, kind string) error {
+	if err := s.OneOf("type", slices.Collect(maps.Keys(table))...); err != nil {
+		return err
+	}
+	f, ok := table[kind]
+	if !ok {
+		return fmt.Errorf("%s: no adapter of type %q", s.Path(), kind)
+	}
+	return f.check(s)
+}
