@@ -1,0 +1,106 @@
+package telegram
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"dragoman/ports"
+)
+
+// maxText is the longest text of a message in UTF-16 units, after entity
+// parsing (https://core.telegram.org/bots/api#sendmessage).
+const maxText = 4096
+
+// How long a call may take, by what it is worth to wait for.
+const (
+	sendTimeout  = 30 * time.Second
+	dialTimeout  = 10 * time.Second
+	quickTimeout = 5 * time.Second // typing, answering a press: worthless when late
+)
+
+// Channel is one bot account. Safe for many goroutines.
+type Channel struct {
+	api *client
+	log *slog.Logger
+	me  atomic.Pointer[account] // known once Run asked
+}
+
+var (
+	_ ports.ChannelPort = (*Channel)(nil)
+	_ ports.Editor      = (*Channel)(nil)
+	_ ports.Typer       = (*Channel)(nil)
+)
+
+// New makes the channel of a bot account. It does no I/O; KindInvalid says what
+// is wrong with cfg.
+func New(cfg Config, log *slog.Logger) (*Channel, error) {
+	base, err := cfg.base()
+	if err != nil {
+		return nil, err
+	}
+	return &Channel{api: newClient(base, cfg.Token), log: log}, nil
+}
+
+// Traits of Telegram. Edits count against the same limits as messages, and
+// faster ones earned waits of minutes.
+func (c *Channel) Traits() ports.Traits {
+	return ports.Traits{MaxText: maxText, EditEvery: 1500 * time.Millisecond, Choices: true, Exclusive: true}
+}
+
+// Send posts a message. A text longer than MaxText is cut there. Telegram has no
+// key against doubles, so a lost answer is KindUnsure.
+func (c *Channel) Send(ctx context.Context, m ports.Outgoing) (ports.MessageID, error) {
+	const op = "telegram sendMessage"
+	to, err := targetOf(m.In)
+	if err != nil {
+		return "", err
+	}
+	keys, err := keyboardOf(m.Content.Choices)
+	if err != nil {
+		return "", err
+	}
+	p := sendParams{target: to, content: contentOf(m.Content.Text), Keyboard: keys, Reply: replyTo(to, m.ReplyTo)}
+	var posted struct {
+		ID int64 `json:"message_id"`
+	}
+	if err := c.api.post(ctx, "sendMessage", sendTimeout, p, &posted); err != nil {
+		return "", wrap(op, err)
+	}
+	return messageID(to.Chat, posted.ID), nil
+}
+
+// Edit replaces a message's text and buttons; without choices the buttons go away.
+func (c *Channel) Edit(ctx context.Context, id ports.MessageID, m ports.Outgoing) error {
+	const op = "telegram editMessageText"
+	chat, message, err := splitID(id)
+	if err != nil {
+		return err
+	}
+	keys, err := keyboardOf(m.Content.Choices)
+	if err != nil {
+		return err
+	}
+	p := editParams{Chat: chat, Message: message, content: contentOf(m.Content.Text), Keyboard: keys}
+	if err := c.api.post(ctx, "editMessageText", sendTimeout, p, nil); !isUnchanged(err) {
+		return wrap(op, err)
+	}
+	return nil
+}
+
+// Typing shows "typing…" for five seconds or until the next message.
+func (c *Channel) Typing(ctx context.Context, in ports.Conversation) error {
+	to, err := targetOf(in)
+	if err != nil {
+		return err
+	}
+	p := actionParams{target: to, Action: "typing"}
+	return wrap("telegram sendChatAction", c.api.post(ctx, "sendChatAction", quickTimeout, p, nil))
+}
+
+// account is who the bot is.
+type account struct {
+	ID       int64  `json:"id"`
+	Username string `json:"username"`
+}

@@ -1,0 +1,15 @@
+// Package telegram is the Telegram adapter: a ports.ChannelPort over the Bot
+// API (https://core.telegram.org/bots/api), receiving by long polling.
+//
+// Nothing is lost: the answer of one getUpdates becomes one ports.Batch, and
+// only after Receive stored it does the next call's offset tell Telegram to
+// forget it. What cannot be decoded is logged and passed over, so that one bad
+// update never blocks those behind it.
+//
+// Calls are plain JSON over HTTP/1.1. The client libraries were no help here:
+// they acknowledge updates before handlers are done, stream every call as
+// multipart through a pipe, and hide whether a failed request was written at
+// all, which is what tells KindTemporary from KindUnsure.
+//
+// The token is part of every URL. No error of this package holds the URL.
+package telegram

@@ -1,0 +1,177 @@
+package telegram
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"dragoman/ports"
+)
+
+// apiError is a refusal by Telegram, or by something in between.
+type apiError struct {
+	Code        int
+	Foreign     bool // not in the Bot API's form: a proxy, a captive portal, a wrong api_url
+	Description string
+	RetryAfter  time.Duration
+	MigrateTo   int64
+}
+
+func (e *apiError) Error() string {
+	if e.MigrateTo != 0 {
+		return fmt.Sprintf("%d %s (the group is now chat %d)", e.Code, e.Description, e.MigrateTo)
+	}
+	if e.Foreign {
+		return fmt.Sprintf("%d %s, from something that is not the Bot API", e.Code, e.Description)
+	}
+	return fmt.Sprintf("%d %s", e.Code, e.Description)
+}
+
+// stage is how far a call came that got no answer.
+type stage uint8
+
+const (
+	stageBuild stage = iota // never left us
+	stageDial               // no connection: Telegram cannot have it
+	stageSent               // may have been written: Telegram may have it
+	stageDone               // carried out, by an answer that makes no sense
+)
+
+// callError is a call without a usable answer.
+type callError struct {
+	err    error
+	stage  stage
+	late   bool  // our deadline or the caller's passed
+	caller error // why the caller's context ended, if it did
+}
+
+func (e *callError) Error() string { return e.err.Error() }
+
+func (e *callError) Unwrap() []error {
+	if e.caller != nil {
+		return []error{e.err, e.caller}
+	}
+	return []error{e.err}
+}
+
+// wrap gives a failed call its kind; nil stays nil. op ends with the method's name.
+func wrap(op string, err error) error {
+	if err == nil {
+		return nil
+	}
+	out := &ports.Error{Op: op, Err: err}
+	once := strings.HasSuffix(op, " sendMessage") // twice would be seen
+	var api *apiError
+	var call *callError
+	switch {
+	case errors.As(err, &api):
+		out.Kind, out.RetryAfter = refusal(api, once), api.RetryAfter
+	case errors.As(err, &call):
+		out.Kind = broken(call, once)
+	}
+	return out
+}
+
+// refusal is the kind of an answer that is not ok.
+//
+// A 5xx to a send counts as KindTemporary: Telegram gives it in place of the
+// effect, and trying again is what its own clients do. 504 alone says that a
+// proxy stopped waiting for a server that may have gone on.
+func refusal(e *apiError, once bool) ports.Kind {
+	switch {
+	case e.Code == http.StatusTooManyRequests:
+		return ports.KindRateLimited
+	case e.Code == http.StatusUnauthorized, e.Code == http.StatusNotFound && !e.Foreign:
+		// 404 is what a token that no bot can have gets: there is no such URL.
+		return ports.KindUnauthorized
+	case e.Foreign && e.Code < http.StatusInternalServerError:
+		return ports.KindTemporary
+	case e.Code == http.StatusForbidden:
+		return ports.KindForbidden
+	case e.Code == http.StatusConflict:
+		return ports.KindConflict
+	case e.Code == http.StatusGatewayTimeout && once:
+		return ports.KindUnsure
+	case e.Code >= http.StatusInternalServerError:
+		return ports.KindTemporary
+	case e.MigrateTo != 0 || isGone(e.Description):
+		return ports.KindNotFound
+	case e.Code == http.StatusRequestEntityTooLarge:
+		return ports.KindTooLarge
+	}
+	return ports.KindInvalid
+}
+
+// broken is the kind of a call without a usable answer.
+func broken(e *callError, once bool) ports.Kind {
+	switch {
+	case e.stage == stageBuild:
+		return ports.KindInternal
+	case errors.Is(e.caller, context.DeadlineExceeded):
+		return ports.KindTimeout
+	case e.caller != nil:
+		return ports.KindCancelled
+	case e.stage == stageDial:
+		return ports.KindTemporary
+	case once:
+		return ports.KindUnsure
+	case e.stage == stageDone:
+		return ports.KindProtocol
+	case e.late:
+		return ports.KindTimeout
+	}
+	return ports.KindTemporary
+}
+
+// The Bot API tells these apart by their description only.
+var gone = []string{
+	"chat not found", "message to edit not found", "message can't be edited", "message_id_invalid",
+	"message thread not found", "user not found", "peer_id_invalid",
+}
+
+// isGone: what the call is about is not there, or can no longer be touched.
+func isGone(description string) bool {
+	d := strings.ToLower(description)
+	for _, g := range gone {
+		if strings.Contains(d, g) {
+			return true
+		}
+	}
+	return false
+}
+
+// isRefused: the token is not accepted, which no waiting mends.
+func isRefused(err error) bool {
+	var api *apiError
+	return errors.As(err, &api) && refusal(api, false) == ports.KindUnauthorized
+}
+
+// refusedToken says in plain words what a refused token is; other errors it
+// leaves as they are. For calls that every bot may make.
+func refusedToken(err error) error {
+	if isRefused(err) {
+		return fmt.Errorf("telegram does not accept the bot token; check it with @BotFather: %w", err)
+	}
+	return err
+}
+
+// explainConflict says who else receives the bot's updates.
+func explainConflict(err error) error {
+	var api *apiError
+	switch {
+	case !errors.As(err, &api) || api.Code != http.StatusConflict:
+		return err
+	case strings.Contains(api.Description, "webhook"):
+		return fmt.Errorf("a webhook is set for this bot and takes its messages; remove it with deleteWebhook: %w", err)
+	}
+	return fmt.Errorf("another program polls with the same bot token; stop it: %w", err)
+}
+
+// isUnchanged: an edit to what the message already is, which is a success.
+func isUnchanged(err error) bool {
+	var api *apiError
+	return errors.As(err, &api) && strings.Contains(api.Description, "message is not modified")
+}

@@ -1,0 +1,159 @@
+package telegram
+
+import (
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf16"
+
+	"dragoman/ports"
+)
+
+// incoming turns updates into what the core understands, for one bot account.
+type incoming struct{ me account }
+
+// read is the message of an update. ok is false for what is not for the core;
+// why says then what it was.
+func (in incoming) read(u update) (m ports.Message, why string, ok bool) {
+	switch {
+	case u.Message != nil:
+		if why := unwanted(u.Message); why != "" {
+			return m, why, false
+		}
+		m = in.message(u.Message)
+	case u.Callback != nil:
+		if m, ok = press(u.Callback); !ok {
+			return m, "a button that is not ours", false
+		}
+	default:
+		return m, "an unknown kind of update", false
+	}
+	m.Event = "u" + strconv.FormatInt(u.ID, 10)
+	return m, "", true
+}
+
+// unwanted is why a message is not for the core, or "".
+func unwanted(m *message) string {
+	switch {
+	case m.MigrateTo != 0:
+		return "the group moved to another chat id"
+	case m.From == nil, m.Sender != nil, m.Forwarded:
+		return "not written by a person"
+	case m.From.IsBot:
+		return "written by a bot"
+	case m.Chat.ID == 0 || m.ID == 0:
+		return "no chat or message id"
+	case m.Text == "" && m.Caption == "" && len(attachments(m)) == 0:
+		return "a service message"
+	}
+	return ""
+}
+
+func (in incoming) message(m *message) ports.Message {
+	text, marks := m.Text, m.Entities
+	if text == "" {
+		text, marks = m.Caption, m.CaptionEntities
+	}
+	out := ports.Message{
+		ID: messageID(m.Chat.ID, m.ID), In: conversation(m), Private: m.Chat.Type == "private",
+		From: strconv.FormatInt(m.From.ID, 10), Name: m.From.name(),
+		Text: in.ownCommand(text), Attachments: attachments(m), At: time.Unix(m.Date, 0).UTC(),
+	}
+	if m.Date == 0 {
+		out.At = time.Time{}
+	}
+	reply := repliedTo(m)
+	if reply != nil {
+		out.ReplyTo = messageID(m.Chat.ID, reply.ID)
+	}
+	toUs := reply != nil && reply.From != nil && reply.From.ID == in.me.ID
+	out.Addressed = toUs || in.named(text, marks)
+	return out
+}
+
+// press is a pressed button. It has no time of its own.
+func press(q *callbackQuery) (ports.Message, bool) {
+	c, ok := choiceOf(q.Data)
+	if !ok || q.Message == nil || q.Message.Chat.ID == 0 || q.Message.ID == 0 || q.From.IsBot {
+		return ports.Message{}, false
+	}
+	return ports.Message{
+		ID: messageID(q.Message.Chat.ID, q.Message.ID), In: conversation(q.Message),
+		Private: q.Message.Chat.Type == "private", Addressed: true,
+		From: strconv.FormatInt(q.From.ID, 10), Name: q.From.name(), Choice: &c,
+	}, true
+}
+
+// named reports whether a text speaks to the bot: by its name, or by a command
+// that is not another bot's.
+func (in incoming) named(text string, marks []entity) bool {
+	us := "@" + strings.ToLower(in.me.Username)
+	for _, e := range marks {
+		word := strings.ToLower(e.of(text))
+		switch e.Type {
+		case "mention":
+			if word == us {
+				return true
+			}
+		case "text_mention":
+			if e.User != nil && e.User.ID == in.me.ID {
+				return true
+			}
+		case "bot_command":
+			if _, whose, directed := strings.Cut(word, "@"); e.Offset == 0 && (!directed || "@"+whose == us) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// ownCommand takes our name out of a command: "/stop@bot now" is "/stop now".
+func (in incoming) ownCommand(text string) string {
+	if !strings.HasPrefix(text, "/") {
+		return text
+	}
+	end := strings.IndexAny(text, " \t\r\n")
+	if end < 0 {
+		end = len(text)
+	}
+	name, whose, directed := strings.Cut(text[:end], "@")
+	if !directed || !strings.EqualFold(whose, in.me.Username) {
+		return text
+	}
+	return name + text[end:]
+}
+
+func conversation(m *message) ports.Conversation {
+	c := ports.Conversation{Chat: strconv.FormatInt(m.Chat.ID, 10)}
+	// Outside topics message_thread_id names a thread of replies, which is no conversation.
+	if m.IsTopic && m.Thread != 0 {
+		c.Thread = strconv.FormatInt(m.Thread, 10)
+	}
+	return c
+}
+
+// repliedTo is the message that m answers. In a topic every message looks like a
+// reply to the one that made the topic: that is none.
+func repliedTo(m *message) *message {
+	if m.ReplyTo == nil || m.IsTopic && m.ReplyTo.ID == m.Thread {
+		return nil
+	}
+	return m.ReplyTo
+}
+
+func (u user) name() string {
+	if name := strings.TrimSpace(u.FirstName + " " + u.LastName); name != "" {
+		return name
+	}
+	return u.Username
+}
+
+// of is the marked part of text; "" if the mark is not inside it.
+func (e entity) of(text string) string {
+	units := utf16.Encode([]rune(text))
+	if e.Offset < 0 || e.Length < 0 || e.Offset > len(units) || e.Length > len(units)-e.Offset {
+		return ""
+	}
+	return string(utf16.Decode(units[e.Offset : e.Offset+e.Length]))
+}

@@ -1,0 +1,156 @@
+package telegram
+
+import (
+	"encoding/json"
+	"reflect"
+	"testing"
+	"time"
+
+	"dragoman/ports"
+)
+
+var us = incoming{me: account{ID: 42, Username: "Us_Bot"}}
+
+// ann is the beginning of every message of a person.
+const ann = `"message_id":5,"date":1700000000,"from":{"id":7,"first_name":"Ann","last_name":"Lee"}`
+
+const private = ann + `,"chat":{"id":7,"type":"private"}`
+
+const inGroup = ann + `,"chat":{"id":-100,"type":"supergroup"}`
+
+func readUpdate(t *testing.T, body string) (ports.Message, string, bool) {
+	t.Helper()
+	var u update
+	if err := json.Unmarshal([]byte(body), &u); err != nil {
+		t.Fatal(err)
+	}
+	return us.read(u)
+}
+
+func TestMessage(t *testing.T) {
+	got, why, ok := readUpdate(t, `{"update_id":9,"message":{`+private+`,"text":"/stop@us_BOT now","reply_to_message":{"message_id":4,"chat":{"id":7}}}}`)
+	want := ports.Message{
+		Event: "u9", ID: "7/5", In: ports.Conversation{Chat: "7"}, Private: true, From: "7", Name: "Ann Lee",
+		Text: "/stop now", ReplyTo: "7/4", At: time.Unix(1700000000, 0).UTC(),
+	}
+	if !ok || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v (%s), want %+v", got, why, want)
+	}
+}
+
+func TestAddressed(t *testing.T) {
+	for name, test := range map[string]struct {
+		message string
+		want    bool
+	}{
+		"plain":                {`"text":"hello"`, false},
+		"mention":              {`"text":"😀 @us_bot hi","entities":[{"type":"mention","offset":3,"length":7}]`, true},
+		"mention of another":   {`"text":"@us_bot_2 hi","entities":[{"type":"mention","offset":0,"length":9}]`, false},
+		"mention out of range": {`"text":"@us_bot","entities":[{"type":"mention","offset":3,"length":70},{"type":"mention","offset":-1,"length":2}]`, false},
+		"mention by id":        {`"text":"you there","entities":[{"type":"text_mention","offset":0,"length":3,"user":{"id":42}}]`, true},
+		"name without entity":  {`"text":"mail me@us_bot"`, false},
+		"command":              {`"text":"/help","entities":[{"type":"bot_command","offset":0,"length":5}]`, true},
+		"our command":          {`"text":"/help@Us_Bot","entities":[{"type":"bot_command","offset":0,"length":12}]`, true},
+		"another's command":    {`"text":"/help@them","entities":[{"type":"bot_command","offset":0,"length":10}]`, false},
+		"command in passing":   {`"text":"try /help","entities":[{"type":"bot_command","offset":4,"length":5}]`, false},
+		"reply to us":          {`"text":"yes","reply_to_message":{"message_id":3,"from":{"id":42},"chat":{"id":-100}}`, true},
+		"reply to another":     {`"text":"yes","reply_to_message":{"message_id":3,"from":{"id":8},"chat":{"id":-100}}`, false},
+		"in our topic":         {`"text":"hi","is_topic_message":true,"message_thread_id":3,"reply_to_message":{"message_id":3,"from":{"id":42},"chat":{"id":-100}}`, false},
+		"caption":              {`"caption":"@us_bot look","caption_entities":[{"type":"mention","offset":0,"length":7}],"photo":[{"file_id":"p"}]`, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, why, ok := readUpdate(t, `{"update_id":1,"message":{`+inGroup+`,`+test.message+`}}`)
+			if !ok || got.Addressed != test.want || got.Private {
+				t.Errorf("Addressed %v, Private %v, ok %v (%s)", got.Addressed, got.Private, ok, why)
+			}
+		})
+	}
+}
+
+func TestThread(t *testing.T) {
+	topic, _, _ := readUpdate(t, `{"update_id":1,"message":{`+inGroup+`,"text":"hi","is_topic_message":true,"message_thread_id":3,
+		"reply_to_message":{"message_id":3,"chat":{"id":-100}}}}`)
+	if topic.In != (ports.Conversation{Chat: "-100", Thread: "3"}) || topic.ReplyTo != "" {
+		t.Errorf("in a topic: In %v, ReplyTo %q", topic.In, topic.ReplyTo)
+	}
+	replies, _, _ := readUpdate(t, `{"update_id":1,"message":{`+inGroup+`,"text":"hi","message_thread_id":3}}`)
+	if replies.In.Thread != "" {
+		t.Errorf("a chain of replies is the thread %q", replies.In.Thread)
+	}
+}
+
+func TestAttachments(t *testing.T) {
+	for name, test := range map[string]struct {
+		message string
+		text    string
+		want    []ports.Attachment
+	}{
+		"photo": {`"photo":[{"file_id":"s","file_size":1},{"file_id":"l","file_size":9}]`, "",
+			[]ports.Attachment{{ID: "l", MIME: "image/jpeg", Size: 9}}},
+		"document": {`"caption":"see","document":{"file_id":"d","file_name":"a.pdf","mime_type":"application/pdf","file_size":3}`, "see",
+			[]ports.Attachment{{ID: "d", Name: "a.pdf", MIME: "application/pdf", Size: 3}}},
+		"animation": {`"animation":{"file_id":"a"},"document":{"file_id":"a"}`, "", []ports.Attachment{{ID: "a", MIME: "video/mp4"}}},
+		"voice":     {`"voice":{"file_id":"v","mime_type":"audio/ogg"}`, "", []ports.Attachment{{ID: "v", MIME: "audio/ogg"}}},
+		"sticker":   {`"sticker":{"file_id":"k"}`, "", []ports.Attachment{{ID: "k", MIME: "image/webp"}}},
+		"location": {`"location":{"latitude":1,"longitude":2}`, "",
+			[]ports.Attachment{{Name: "location", MIME: "application/vnd.telegram.location"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, why, ok := readUpdate(t, `{"update_id":1,"message":{`+private+`,`+test.message+`}}`)
+			if !ok || got.Text != test.text || !reflect.DeepEqual(got.Attachments, test.want) {
+				t.Errorf("text %q, attachments %+v, ok %v (%s)", got.Text, got.Attachments, ok, why)
+			}
+		})
+	}
+}
+
+func TestSkipped(t *testing.T) {
+	for name, body := range map[string]string{
+		"service message":   `"message":{` + inGroup + `,"new_chat_title":"x"}`,
+		"bot":               `"message":{"message_id":5,"date":1,"from":{"id":8,"is_bot":true},"chat":{"id":7},"text":"x"}`,
+		"nobody":            `"message":{"message_id":5,"date":1,"chat":{"id":-7,"type":"channel"},"text":"x"}`,
+		"anonymous admin":   `"message":{` + inGroup + `,"sender_chat":{"id":-100},"text":"x"}`,
+		"linked channel":    `"message":{` + inGroup + `,"is_automatic_forward":true,"text":"x"}`,
+		"migration":         `"message":{` + inGroup + `,"migrate_to_chat_id":-200}`,
+		"unknown kind":      `"stopped_message_generation":{"id":1}`,
+		"edit":              `"edited_message":{` + private + `,"text":"x"}`,
+		"foreign button":    `"callback_query":{"id":"1","from":{"id":7},"message":{"message_id":5,"chat":{"id":7}},"data":"menu"}`,
+		"button of nothing": `"callback_query":{"id":"1","from":{"id":7},"data":"q:f:v"}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			if m, why, ok := readUpdate(t, `{"update_id":1,`+body+`}`); ok || why == "" {
+				t.Errorf("got %+v, why %q", m, why)
+			}
+		})
+	}
+}
+
+func TestPress(t *testing.T) {
+	got, why, ok := readUpdate(t, `{"update_id":3,"callback_query":{"id":"1","from":{"id":7,"first_name":"Ann"},"data":"q1:ok:yes",
+		"message":{"message_id":5,"date":0,"chat":{"id":-100,"type":"supergroup"},"is_topic_message":true,"message_thread_id":3}}}`)
+	want := ports.Message{
+		Event: "u3", ID: "-100/5", In: ports.Conversation{Chat: "-100", Thread: "3"}, Addressed: true, From: "7", Name: "Ann",
+		Choice: &ports.Choice{Question: "q1", Field: "ok", Value: "yes"},
+	}
+	if !ok || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v (%s), want %+v", got, why, want)
+	}
+}
+
+// FuzzUpdate looks for an update that the adapter chokes on, or a message that
+// the core could not place.
+func FuzzUpdate(f *testing.F) {
+	f.Add(`{"update_id":9,"message":{` + private + `,"text":"/stop@us_bot"}}`)
+	f.Add(`{"update_id":1,"message":{` + inGroup + `,"text":"😀 @us_bot","entities":[{"type":"mention","offset":3,"length":7}]}}`)
+	f.Add(`{"update_id":3,"callback_query":{"id":"1","from":{"id":7},"data":"q:f:v","message":{"message_id":5,"chat":{"id":7}}}}`)
+	f.Fuzz(func(t *testing.T, body string) {
+		var u update
+		if json.Unmarshal([]byte(body), &u) != nil {
+			return
+		}
+		m, why, ok := us.read(u)
+		if ok && (m.Event == "" || m.ID == "" || m.In.Chat == "" || m.From == "") || !ok && why == "" {
+			t.Errorf("%s became %+v, %q, %v", body, m, why, ok)
+		}
+	})
+}

@@ -1,0 +1,231 @@
+package telegram
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"strconv"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"dragoman/ports"
+)
+
+const (
+	pollWait    = 50 * time.Second // the longest that Telegram holds a poll
+	pollTimeout = pollWait + 15*time.Second
+	pollLimit   = 100
+	meTimeout   = 15 * time.Second
+
+	firstPause   = 250 * time.Millisecond
+	longestPause = 30 * time.Second
+)
+
+// wanted are the kinds of update that are understood. Without the list Telegram
+// keeps the one of an earlier program.
+var wanted = [...]string{"message", "callback_query"}
+
+type pollParams struct {
+	Offset  int64    `json:"offset,omitempty"`
+	Limit   int      `json:"limit"`
+	Timeout int      `json:"timeout"`
+	Allowed []string `json:"allowed_updates"`
+}
+
+// Run polls until ctx ends. Only one Run of a bot account can be at work in the
+// world: Telegram ends the older poll with 409, which is waited out here, as a
+// webhook is that somebody set.
+func (c *Channel) Run(ctx context.Context, in ports.Receiver) error {
+	p := &poller{channel: c, in: in, pause: newPause(), log: c.log}
+	p.answers.limit = make(chan struct{}, maxAnswers)
+	defer c.api.http.CloseIdleConnections()
+	defer p.answers.wait()
+	return p.run(ctx)
+}
+
+// poller is one Run.
+type poller struct {
+	channel *Channel
+	in      ports.Receiver
+	log     *slog.Logger
+	pause   *backoff.ExponentialBackOff
+	answers answers
+	cursor  int64 // id of the last update that was stored; 0 = none
+	failing bool
+}
+
+func newPause() *backoff.ExponentialBackOff {
+	b := backoff.NewExponentialBackOff()
+	b.InitialInterval, b.MaxInterval = firstPause, longestPause
+	b.Reset()
+	return b
+}
+
+// run goes from step to step; each is tried until it works or going on is pointless.
+func (p *poller) run(ctx context.Context) error {
+	steps := []func(context.Context) error{p.loadCursor, p.whoAmI}
+	for _, step := range steps {
+		if err := p.persist(ctx, step); err != nil {
+			return err
+		}
+	}
+	for {
+		var raw []json.RawMessage
+		if err := p.persist(ctx, func(ctx context.Context) (err error) {
+			raw, err = p.poll(ctx)
+			return err
+		}); err != nil {
+			return err
+		}
+		if len(raw) == 0 {
+			continue
+		}
+		b := p.batch(raw)
+		if err := p.persist(ctx, func(ctx context.Context) error { return p.deliver(ctx, b) }); err != nil {
+			return err
+		}
+	}
+}
+
+// persist tries a step until it works. It gives up when ctx ends or the token is refused.
+func (p *poller) persist(ctx context.Context, step func(context.Context) error) error {
+	for {
+		err := step(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err == nil:
+			p.recovered()
+			return nil
+		case isRefused(err):
+			return err
+		}
+		p.failing = true
+		wait := max(p.pause.NextBackOff(), ports.RetryAfter(err))
+		p.log.Warn("telegram receive failed", "kind", ports.KindOf(err), "err", err, "dur", wait)
+		sleep(ctx, wait)
+	}
+}
+
+func (p *poller) recovered() {
+	p.pause.Reset()
+	if p.failing {
+		p.failing = false
+		p.log.Info("telegram receive works again")
+	}
+}
+
+func (p *poller) loadCursor(ctx context.Context) error {
+	text, err := p.in.Cursor(ctx)
+	if err != nil || text == "" {
+		return err
+	}
+	id, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		// Telegram keeps what was not acknowledged, and Receive knows what it has seen.
+		p.log.Warn("telegram cursor is not a number, starting over", "cursor", text)
+		return nil
+	}
+	p.cursor = id
+	return nil
+}
+
+func (p *poller) whoAmI(ctx context.Context) error {
+	var me account
+	if err := p.channel.api.post(ctx, "getMe", meTimeout, struct{}{}, &me); err != nil {
+		return wrap("telegram getMe", refusedToken(err))
+	}
+	p.channel.me.Store(&me)
+	p.log.Info("telegram channel is up", "bot", "@"+me.Username)
+	return nil
+}
+
+// poll asks for what comes behind the cursor, which is the acknowledgement of all before.
+func (p *poller) poll(ctx context.Context) ([]json.RawMessage, error) {
+	params := pollParams{Limit: pollLimit, Timeout: int(pollWait / time.Second), Allowed: wanted[:]}
+	if p.cursor != 0 {
+		params.Offset = p.cursor + 1
+	}
+	var raw []json.RawMessage
+	if err := p.channel.api.post(ctx, "getUpdates", pollTimeout, params, &raw); err != nil {
+		return nil, wrap("telegram getUpdates", explainConflict(refusedToken(err)))
+	}
+	if len(raw) > 0 && lastID(raw) == 0 {
+		return nil, ports.Errorf(ports.KindProtocol, "telegram getUpdates", "%d updates without an id", len(raw))
+	}
+	return raw, nil
+}
+
+// received is an answer of getUpdates, ready to be stored.
+type received struct {
+	ports.Batch
+	last    int64    // id of the last update
+	queries []string // presses to answer once it is stored
+}
+
+func (p *poller) batch(raw []json.RawMessage) received {
+	in := incoming{me: *p.channel.me.Load()}
+	var b received
+	for _, r := range raw {
+		var u update
+		if err := json.Unmarshal(r, &u); err != nil {
+			p.log.Warn("telegram update cannot be read", "update", idOf(r), "err", err)
+			p.log.Debug("telegram update as it came", "body", string(r))
+			continue
+		}
+		if u.Callback != nil && u.Callback.ID != "" {
+			b.queries = append(b.queries, u.Callback.ID)
+		}
+		m, why, ok := in.read(u)
+		if !ok {
+			p.log.Info("telegram update skipped", "update", u.ID, "why", why)
+			continue
+		}
+		b.Messages = append(b.Messages, m)
+	}
+	b.last = lastID(raw)
+	b.Cursor = strconv.FormatInt(b.last, 10)
+	return b
+}
+
+// deliver hands a batch over. A press is answered after that: else its button
+// would stop spinning for something that is lost.
+func (p *poller) deliver(ctx context.Context, b received) error {
+	if err := p.in.Receive(ctx, b.Batch); err != nil {
+		return err
+	}
+	p.cursor = b.last
+	for _, id := range b.queries {
+		p.answers.start(ctx, p.channel, id)
+	}
+	return nil
+}
+
+// lastID is the highest id in an answer of getUpdates; 0 if there is none.
+func lastID(raw []json.RawMessage) int64 {
+	var last int64
+	for _, r := range raw {
+		last = max(last, idOf(r))
+	}
+	return last
+}
+
+// idOf reads an update's id even if all else in it is unreadable.
+func idOf(raw json.RawMessage) int64 {
+	var u struct {
+		ID int64 `json:"update_id"`
+	}
+	_ = json.Unmarshal(raw, &u)
+	return u.ID
+}
+
+// sleep waits for d or until ctx ends.
+func sleep(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}

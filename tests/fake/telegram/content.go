@@ -1,0 +1,81 @@
+package telegram
+
+import (
+	"encoding/json"
+	"strings"
+	"unicode/utf8"
+)
+
+// content checks what a message is to say.
+func content(p params) (string, *markup, *reply) {
+	no := func(what string) (string, *markup, *reply) {
+		a := badRequest(what)
+		return "", nil, &a
+	}
+	if p["parse_mode"] != "" || p["entities"] != "" {
+		return no("fake telegram: parse_mode and entities are not implemented")
+	}
+	if !utf8.ValidString(p["text"]) {
+		return no("strings must be encoded in UTF-8")
+	}
+	text := strings.TrimSpace(p["text"])
+	if text == "" {
+		return no("message text is empty")
+	}
+	if units(text) > maxText {
+		return no("message is too long")
+	}
+	if l := p["link_preview_options"]; l != "" && !json.Valid([]byte(l)) {
+		return no("can't parse link preview options JSON object")
+	}
+	keys, fault := keyboard(p["reply_markup"])
+	return text, keys, fault
+}
+
+// previews says whether a call lets links unfold, which they do unless told otherwise.
+func previews(p params) bool {
+	var o struct {
+		Off bool `json:"is_disabled"`
+	}
+	_ = json.Unmarshal([]byte(p["link_preview_options"]), &o)
+	return !o.Off
+}
+
+// keyboard checks an inline keyboard; an empty one is none.
+func keyboard(list string) (*markup, *reply) {
+	no := func(what string) (*markup, *reply) {
+		a := badRequest(what)
+		return nil, &a
+	}
+	if list == "" {
+		return nil, nil
+	}
+	var m markup
+	if err := json.Unmarshal([]byte(list), &m); err != nil {
+		return no("can't parse reply keyboard markup JSON object")
+	}
+	n := 0
+	for _, row := range m.Rows {
+		if len(row) == 0 {
+			return no("can't parse inline keyboard: empty row")
+		}
+		for _, b := range row {
+			n++
+			switch {
+			case strings.TrimSpace(b.Text) == "":
+				return no("can't parse inline keyboard button: text is empty")
+			case b.Data == nil && b.URL == nil:
+				return no("can't parse inline keyboard button: Text buttons are unallowed in the inline keyboard")
+			case b.Data != nil && (len(*b.Data) < 1 || len(*b.Data) > maxData):
+				return no("BUTTON_DATA_INVALID")
+			}
+		}
+	}
+	if n > maxButtons {
+		return no("reply markup is too long")
+	}
+	if n == 0 {
+		return nil, nil
+	}
+	return &m, nil
+}

@@ -1,0 +1,174 @@
+package telegram
+
+import (
+	"encoding/json"
+	"net/http"
+	"time"
+)
+
+// Response is a made-up answer. Without Body it is the Bot API's error form of the rest.
+type Response struct {
+	Code        int // HTTP status and error_code
+	Description string
+	RetryAfter  int   // seconds, of a 429
+	MigrateTo   int64 // the supergroup that a group became
+	Body        string
+}
+
+// Answers that Telegram gives, for Fail.
+var (
+	TooManyRequests = func(seconds int) Response {
+		return Response{Code: http.StatusTooManyRequests, Description: "Too Many Requests: retry after", RetryAfter: seconds}
+	}
+	Blocked      = Response{Code: http.StatusForbidden, Description: "Forbidden: bot was blocked by the user"}
+	ChatNotFound = Response{Code: http.StatusBadRequest, Description: "Bad Request: chat not found"}
+	Unauthorized = Response{Code: http.StatusUnauthorized, Description: "Unauthorized"}
+	BadGateway   = Response{Code: http.StatusBadGateway, Body: "<html><h1>502 Bad Gateway</h1></html>"}
+)
+
+type fault struct {
+	times    int // < 0: always
+	response *Response
+	cut      bool
+	hang     bool
+}
+
+// Fail makes the next times calls of a method (as Telegram spells it) do nothing
+// but answer r; times < 0 means all. It replaces what Fail, Cut and Hang set
+// for the method before.
+func (s *Server) Fail(method string, times int, r Response) {
+	s.setFault(method, &fault{times: times, response: &r})
+}
+
+// Cut makes the next times calls of a method take effect and lose their answer:
+// the connection is closed instead.
+func (s *Server) Cut(method string, times int) { s.setFault(method, &fault{times: times, cut: true}) }
+
+// Hang makes the next times calls of a method do nothing and get no answer
+// until the caller leaves.
+func (s *Server) Hang(method string, times int) { s.setFault(method, &fault{times: times, hang: true}) }
+
+// Mend takes back what Fail, Cut, Hang and Delay set for a method.
+func (s *Server) Mend(method string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.faults, method)
+	delete(s.delays, method)
+}
+
+// Delay makes every answer of a method come d later; the effect is at once, as
+// with a slow network on the way back.
+func (s *Server) Delay(method string, d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.delays[method] = d
+}
+
+// Open is how many calls of a method are in progress now: received and not yet answered.
+func (s *Server) Open(method string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.open[method]
+}
+
+// Peak is the most calls of a method that were ever in progress at once.
+func (s *Server) Peak(method string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.peak[method]
+}
+
+// Calls is how many calls of a method have come in.
+func (s *Server) Calls(method string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.calls[method]
+}
+
+func (s *Server) setFault(method string, f *fault) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if f.times == 0 {
+		delete(s.faults, method)
+		return
+	}
+	s.faults[method] = f
+}
+
+func (s *Server) takeFault(method string) *fault {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f := s.faults[method]
+	if f == nil {
+		return nil
+	}
+	if f.times > 0 {
+		f.times--
+		if f.times == 0 {
+			delete(s.faults, method)
+		}
+	}
+	return f
+}
+
+func (s *Server) delay(method string) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.delays[method]
+}
+
+func (s *Server) begin(method string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls[method]++
+	s.open[method]++
+	s.peak[method] = max(s.peak[method], s.open[method])
+}
+
+func (s *Server) end(method string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open[method]--
+}
+
+func (r *Response) write(w http.ResponseWriter) {
+	if r.Body != "" {
+		w.WriteHeader(r.Code)
+		_, _ = w.Write([]byte(r.Body))
+		return
+	}
+	a := refuse(r.Code, r.Description)
+	if r.RetryAfter > 0 || r.MigrateTo != 0 {
+		a.Parameters = &parameters{RetryAfter: r.RetryAfter, MigrateTo: r.MigrateTo}
+	}
+	write(w, a)
+}
+
+// limit is the 429 that a post or edit in a chat gets now, or nil. s.mu is held.
+func (s *Server) limit(c *chat) *reply {
+	now := time.Now()
+	for len(s.posts) > 0 && now.Sub(s.posts[0]) >= time.Second {
+		s.posts = s.posts[1:]
+	}
+	soon := s.opts.PerChat > 0 && now.Sub(c.lastPost) < s.opts.PerChat
+	many := s.opts.Overall > 0 && len(s.posts) >= s.opts.Overall
+	if soon || many {
+		wait := max(1, int(s.opts.PerChat.Round(time.Second)/time.Second))
+		return &reply{
+			Code: http.StatusTooManyRequests, Description: "Too Many Requests: retry after",
+			Parameters: &parameters{RetryAfter: wait},
+		}
+	}
+	c.lastPost = now
+	s.posts = append(s.posts, now)
+	return nil
+}
+
+// asJSON is v as an update carries it.
+func asJSON(v any) json.RawMessage {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic("fake telegram: " + err.Error())
+	}
+	return b
+}

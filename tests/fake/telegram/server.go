@@ -1,0 +1,240 @@
+package telegram
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+)
+
+// DefaultToken is the bot's token unless Options says otherwise.
+const DefaultToken = "424242:AAFake-token_of_the_test_bot"
+
+// BotID and the default user name of the bot.
+const (
+	BotID           int64 = 424242
+	DefaultUsername       = "dragoman_test_bot"
+)
+
+// Options of a Server; the zero value is fine.
+type Options struct {
+	Token    string
+	Username string
+	// PerChat is the shortest time between two posts or edits in one chat, and
+	// Overall the most of them in any second. Zero means no limit. Telegram's own
+	// are about a second and 30.
+	PerChat time.Duration
+	Overall int
+	// Privacy keeps from the bot what in a group is not said to it.
+	Privacy bool
+}
+
+// Server is the fake. Safe for many goroutines.
+type Server struct {
+	opts Options
+	http *http.Server
+	url  string
+	done chan struct{} // closed by Close
+	idle sync.WaitGroup
+
+	mu       sync.Mutex
+	chats    map[int64]*chat
+	queries  map[string]*query
+	queue    []update
+	nextID   int64 // of the next update
+	allowed  map[string]bool
+	offset   int64         // highest offset asked for
+	poller   chan struct{} // closed to end the long poll in progress
+	wake     chan struct{} // closed when an update arrives
+	webhook  string
+	commands json.RawMessage
+	faults   map[string]*fault
+	delays   map[string]time.Duration
+	calls    map[string]int
+	open     map[string]int
+	peak     map[string]int
+	posts    []time.Time // of the last second, for Options.Overall
+}
+
+// New starts a server on a free port of 127.0.0.1. It panics if there is none.
+func New(o Options) *Server {
+	if o.Token == "" {
+		o.Token = DefaultToken
+	}
+	if o.Username == "" {
+		o.Username = DefaultUsername
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		panic("fake telegram: " + err.Error())
+	}
+	s := &Server{
+		opts: o, url: "http://" + ln.Addr().String(), done: make(chan struct{}),
+		chats: map[int64]*chat{}, queries: map[string]*query{}, nextID: 700_000_001, wake: make(chan struct{}),
+		faults: map[string]*fault{}, delays: map[string]time.Duration{},
+		calls: map[string]int{}, open: map[string]int{}, peak: map[string]int{},
+	}
+	s.http = &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second}
+	s.idle.Go(func() {
+		if err := s.http.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
+			panic("fake telegram: " + err.Error())
+		}
+	})
+	return s
+}
+
+// URL is what the bot's api_url must be.
+func (s *Server) URL() string { return s.url }
+
+// Token is the bot's token.
+func (s *Server) Token() string { return s.opts.Token }
+
+// Username is the bot's, without @.
+func (s *Server) Username() string { return s.opts.Username }
+
+// Close ends every connection and waits until nothing of the server runs any more.
+func (s *Server) Close() {
+	s.mu.Lock()
+	select {
+	case <-s.done:
+		s.mu.Unlock()
+		return
+	default:
+	}
+	close(s.done)
+	s.mu.Unlock()
+	_ = s.http.Close()
+	s.idle.Wait()
+}
+
+// reply is an answer of the Bot API: {"ok":true,"result":…}, or an error.
+type reply struct {
+	OK          bool        `json:"ok"`
+	Result      any         `json:"result,omitempty"`
+	Code        int         `json:"error_code,omitempty"`
+	Description string      `json:"description,omitempty"`
+	Parameters  *parameters `json:"parameters,omitempty"`
+}
+
+type parameters struct {
+	RetryAfter int   `json:"retry_after,omitempty"`
+	MigrateTo  int64 `json:"migrate_to_chat_id,omitempty"`
+}
+
+func result(v any) reply { return reply{OK: true, Result: v} }
+
+func refuse(code int, description string) reply { return reply{Code: code, Description: description} }
+
+func badRequest(what string) reply { return refuse(http.StatusBadRequest, "Bad Request: "+what) }
+
+// ServeHTTP answers /bot<token>/<method>.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !s.enter() {
+		cut(w)
+		return
+	}
+	defer s.idle.Done()
+	token, name, ok := strings.Cut(strings.TrimPrefix(r.URL.Path, "/bot"), "/")
+	if !strings.HasPrefix(r.URL.Path, "/bot") || !ok || token == "" {
+		write(w, refuse(http.StatusNotFound, "Not Found"))
+		return
+	}
+	if token != s.opts.Token {
+		write(w, refuse(http.StatusUnauthorized, "Unauthorized"))
+		return
+	}
+	m, ok := methods[strings.ToLower(name)]
+	if !ok {
+		write(w, refuse(http.StatusNotFound, "Not Found: method not found"))
+		return
+	}
+	p, err := parseParams(w, r)
+	if err != nil {
+		write(w, badRequest(err.Error()))
+		return
+	}
+	s.begin(m.name)
+	defer s.end(m.name)
+	s.serve(w, r, m, p)
+}
+
+// enter counts a call in, unless the server closes.
+func (s *Server) enter() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case <-s.done:
+		return false
+	default:
+		s.idle.Add(1)
+		return true
+	}
+}
+
+// serve runs one call through the fault that waits for it, if there is one.
+func (s *Server) serve(w http.ResponseWriter, r *http.Request, m method, p params) {
+	ctx := r.Context()
+	f := s.takeFault(m.name)
+	switch {
+	case f == nil:
+	case f.hang:
+		s.pause(ctx, -1)
+		cut(w)
+		return
+	case f.response != nil:
+		f.response.write(w)
+		return
+	}
+	var a reply
+	if name := p.unknown(m.params); name != "" {
+		a = badRequest("fake telegram: " + m.name + " has no parameter " + name)
+	} else {
+		a = m.call(s, ctx, p)
+	}
+	if f != nil && f.cut {
+		cut(w)
+		return
+	}
+	if d := s.delay(m.name); d > 0 {
+		s.pause(ctx, d)
+	}
+	write(w, a)
+}
+
+// pause waits for d, or for ever if d < 0, but not longer than the caller and the server.
+func (s *Server) pause(ctx context.Context, d time.Duration) {
+	var tick <-chan time.Time
+	if d >= 0 {
+		t := time.NewTimer(d)
+		defer t.Stop()
+		tick = t.C
+	}
+	select {
+	case <-tick:
+	case <-ctx.Done():
+	case <-s.done:
+	}
+}
+
+// cut closes the connection without an answer.
+func cut(w http.ResponseWriter) {
+	conn, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	_ = conn.Close()
+}
+
+func write(w http.ResponseWriter, a reply) {
+	w.Header().Set("Content-Type", "application/json")
+	if a.OK {
+		w.WriteHeader(http.StatusOK)
+	} else {
+		w.WriteHeader(a.Code)
+	}
+	_ = json.NewEncoder(w).Encode(a)
+}

@@ -1,0 +1,100 @@
+package telegram
+
+import (
+	"encoding/json"
+	"regexp"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// The objects of the Bot API, as far as the fake makes them.
+
+type user struct {
+	ID        int64  `json:"id"`
+	IsBot     bool   `json:"is_bot"`
+	FirstName string `json:"first_name"`
+	Username  string `json:"username,omitempty"`
+	Language  string `json:"language_code,omitempty"`
+}
+
+type chatInfo struct {
+	ID        int64  `json:"id"`
+	Type      string `json:"type"`
+	Title     string `json:"title,omitempty"`
+	FirstName string `json:"first_name,omitempty"`
+	Username  string `json:"username,omitempty"`
+	IsForum   bool   `json:"is_forum,omitempty"`
+}
+
+type entity struct {
+	Type   string `json:"type"`
+	Offset int    `json:"offset"`
+	Length int    `json:"length"`
+}
+
+type message struct {
+	ID       int             `json:"message_id"`
+	Thread   int             `json:"message_thread_id,omitempty"`
+	IsTopic  bool            `json:"is_topic_message,omitempty"`
+	From     *user           `json:"from,omitempty"`
+	Chat     chatInfo        `json:"chat"`
+	Date     int64           `json:"date"`
+	EditDate int64           `json:"edit_date,omitempty"`
+	ReplyTo  *message        `json:"reply_to_message,omitempty"`
+	Text     string          `json:"text,omitempty"`
+	Entities []entity        `json:"entities,omitempty"`
+	Caption  string          `json:"caption,omitempty"`
+	Photo    json.RawMessage `json:"photo,omitempty"`
+	Voice    json.RawMessage `json:"voice,omitempty"`
+	Document json.RawMessage `json:"document,omitempty"`
+	Markup   *markup         `json:"reply_markup,omitempty"`
+	preview  bool            // links may unfold
+}
+
+type callbackQuery struct {
+	ID       string   `json:"id"`
+	From     user     `json:"from"`
+	Message  *message `json:"message"`
+	Instance string   `json:"chat_instance"`
+	Data     string   `json:"data"`
+}
+
+type markup struct {
+	Rows [][]Button `json:"inline_keyboard"`
+}
+
+// Button is one of an inline keyboard.
+type Button struct {
+	Text string  `json:"text"`
+	Data *string `json:"callback_data,omitempty"`
+	URL  *string `json:"url,omitempty"`
+}
+
+var markedUp = regexp.MustCompile(`(?:^|\s)(/[A-Za-z0-9_]{1,32}(?:@[A-Za-z0-9_]{4,32})?|@[A-Za-z0-9_]{4,32})`)
+
+// entitiesOf finds commands and mentions, as Telegram's server does, in UTF-16 units.
+func entitiesOf(text string) []entity {
+	var found []entity
+	for _, at := range markedUp.FindAllStringSubmatchIndex(text, -1) {
+		word := text[at[2]:at[3]]
+		kind := "mention"
+		if word[0] == '/' {
+			kind = "bot_command"
+		}
+		found = append(found, entity{kind, units(text[:at[2]]), units(word)})
+	}
+	return found
+}
+
+// units is the length of s in UTF-16 code units, as Telegram counts.
+func units(s string) int {
+	n := 0
+	for _, r := range s {
+		if r == utf8.RuneError {
+			n++
+			continue
+		}
+		n += utf16.RuneLen(r)
+	}
+	return n
+}

@@ -1,0 +1,176 @@
+package telegram
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"time"
+)
+
+// update is one that the bot has not acknowledged.
+type update struct {
+	id   int64
+	body json.RawMessage
+}
+
+// Kinds that are delivered only if allowed_updates names them.
+var optIn = map[string]bool{"chat_member": true, "message_reaction": true, "message_reaction_count": true}
+
+const conflictPoller = "Conflict: terminated by other getUpdates request; make sure that only one bot instance is running"
+
+const conflictWebhook = "Conflict: can't use getUpdates method while webhook is active; use deleteWebhook to delete the webhook first"
+
+// Pending is how many updates the bot has not acknowledged.
+func (s *Server) Pending() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.queue)
+}
+
+// Offset is the highest that the bot asked for: all updates below it are forgotten.
+func (s *Server) Offset() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.offset
+}
+
+// Raw delivers an update of any kind, known or not, for which fields is a JSON
+// value under the key kind. It returns the update's id.
+func (s *Server) Raw(kind, value string) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.push(kind, json.RawMessage(value))
+}
+
+// push appends an update if the bot wants such. s.mu is held.
+func (s *Server) push(kind string, value json.RawMessage) int64 {
+	if wanted := s.allowed[kind]; len(s.allowed) > 0 && !wanted || len(s.allowed) == 0 && optIn[kind] {
+		return 0
+	}
+	id := s.nextID
+	s.nextID++
+	body := asJSON(map[string]json.RawMessage{"update_id": asJSON(id), kind: value})
+	s.queue = append(s.queue, update{id, body})
+	close(s.wake)
+	s.wake = make(chan struct{})
+	return id
+}
+
+func (s *Server) getUpdates(ctx context.Context, p params) reply {
+	limit := p.int("limit")
+	if limit < 1 || limit > 100 {
+		limit = 100
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.webhook != "" {
+		return refuse(http.StatusConflict, conflictWebhook)
+	}
+	if s.poller != nil {
+		close(s.poller)
+	}
+	mine := make(chan struct{})
+	s.poller = mine
+	defer func() {
+		if s.poller == mine {
+			s.poller = nil
+		}
+	}()
+	if a := s.allow(p["allowed_updates"]); a != nil {
+		return *a
+	}
+	s.forget(p.int("offset"))
+	deadline := time.NewTimer(time.Duration(min(max(p.int("timeout"), 0), 50)) * time.Second)
+	defer deadline.Stop()
+	for {
+		if n := min(int(limit), len(s.queue)); n > 0 || p.int("timeout") <= 0 {
+			return result(bodies(s.queue[:n]))
+		}
+		wake := s.wake
+		s.mu.Unlock()
+		a, over := s.waitUpdate(ctx, mine, wake, deadline.C)
+		s.mu.Lock()
+		if over {
+			return a
+		}
+	}
+}
+
+// waitUpdate waits for an update; over says that the poll ended without one.
+func (s *Server) waitUpdate(ctx context.Context, mine, wake chan struct{}, deadline <-chan time.Time) (a reply, over bool) {
+	select {
+	case <-wake:
+		select {
+		case <-mine: // both: the newer poller is to have it
+			return refuse(http.StatusConflict, conflictPoller), true
+		default:
+			return reply{}, false
+		}
+	case <-mine:
+		return refuse(http.StatusConflict, conflictPoller), true
+	case <-deadline:
+	case <-ctx.Done():
+	case <-s.done:
+	}
+	return result([]json.RawMessage{}), true
+}
+
+// allow stores allowed_updates; absent means "as before". s.mu is held.
+func (s *Server) allow(list string) *reply {
+	if list == "" {
+		return nil
+	}
+	var kinds []string
+	if json.Unmarshal([]byte(list), &kinds) != nil {
+		a := badRequest("can't parse allowed_updates: expected an Array of String")
+		return &a
+	}
+	s.allowed = map[string]bool{}
+	for _, k := range kinds {
+		s.allowed[k] = true
+	}
+	return nil
+}
+
+// forget drops what offset acknowledges; a negative one keeps the last -offset. s.mu is held.
+func (s *Server) forget(offset int64) {
+	if offset < 0 {
+		s.queue = s.queue[max(0, len(s.queue)+int(offset)):]
+		return
+	}
+	s.offset = max(s.offset, offset)
+	for len(s.queue) > 0 && s.queue[0].id < offset {
+		s.queue = s.queue[1:]
+	}
+}
+
+func bodies(us []update) []json.RawMessage {
+	out := make([]json.RawMessage, len(us))
+	for i, u := range us {
+		out[i] = u.body
+	}
+	return out
+}
+
+func (s *Server) setWebhook(_ context.Context, p params) reply {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.webhook = p["url"]
+	return result(true)
+}
+
+func (s *Server) deleteWebhook(_ context.Context, p params) reply {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.webhook = ""
+	if p["drop_pending_updates"] == "true" {
+		s.queue = nil
+	}
+	return result(true)
+}
+
+func (s *Server) getWebhookInfo(context.Context, params) reply {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return result(map[string]any{"url": s.webhook, "has_custom_certificate": false, "pending_update_count": len(s.queue)})
+}
