@@ -93,10 +93,26 @@ func checkSections(cfg *config.Config) error {
 	for _, name := range slices.Sorted(maps.Keys(cfg.Channels)) {
 		errs = append(errs, checkTyped(channels, cfg.Channels[name].Section, cfg.Channels[name].Type))
 	}
+	errs = append(errs, checkOneWeb(cfg))
 	for _, name := range slices.Sorted(maps.Keys(cfg.MCPServers)) {
 		errs = append(errs, server.check(cfg.MCPServers[name].Section))
 	}
 	return config.Join(errs...)
+}
+
+// checkOneWeb refuses a second channel that wants the page at "/".
+func checkOneWeb(cfg *config.Config) error {
+	first := ""
+	for _, name := range slices.Sorted(maps.Keys(cfg.Channels)) {
+		if cfg.Channels[name].Type != "web" {
+			continue
+		}
+		if first != "" {
+			return cfg.Channels[name].Fault("type", fmt.Sprintf("is a second web chat beside %q (there can be one)", first))
+		}
+		first = name
+	}
+	return nil
 }
 
 func checkTyped[P any](table map[string]factory[P], s config.Section, kind string) error {

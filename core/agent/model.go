@@ -24,7 +24,7 @@ func (t *turn) generate(ctx context.Context) (ports.ModelReply, error) {
 	if err := t.remember(ctx); err != nil {
 		return ports.ModelReply{}, err
 	}
-	var last error
+	last := error(ports.Errorf(ports.KindNotFound, "model", "the agent has no model"))
 	for _, m := range t.cfg.Models {
 		req := t.prompt(m)
 		wait := backoff.NewExponentialBackOff()

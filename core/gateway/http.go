@@ -13,6 +13,7 @@ import (
 
 const (
 	headerTimeout = 10 * time.Second
+	idleTimeout   = 2 * time.Minute
 	probeTimeout  = 2 * time.Second
 	httpDrain     = 3 * time.Second
 )
@@ -23,7 +24,7 @@ func (g *Gateway) serve(ctx context.Context) error {
 	if g.opt.Listener == nil {
 		return nil
 	}
-	s := &http.Server{Handler: g.Handler(), ReadHeaderTimeout: headerTimeout}
+	s := &http.Server{Handler: g.Handler(), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout}
 	failed := make(chan error, 1)
 	go func() { failed <- s.Serve(g.opt.Listener) }()
 	select {

@@ -62,7 +62,7 @@ type Inbox struct {
 	work   sync.WaitGroup
 	mu     sync.Mutex
 	lanes  map[ports.Conversation]*lane
-	closed bool
+	closed chan struct{} // closed: no turn starts any more
 }
 
 // claimLimit is how many conversations one sweep takes.
@@ -72,7 +72,7 @@ const claimLimit = 256
 func New(ctx context.Context, store Store, parts Parts, turns int, log *slog.Logger) *Inbox {
 	ctx, cancel := context.WithCancel(ctx)
 	return &Inbox{store: store, parts: parts, log: log, slots: make(chan struct{}, max(1, turns)),
-		ctx: ctx, cancel: cancel, lanes: map[ports.Conversation]*lane{}}
+		ctx: ctx, cancel: cancel, lanes: map[ports.Conversation]*lane{}, closed: make(chan struct{})}
 }
 
 // Receiver is what the channel of this name delivers into. epoch gives the epoch
@@ -110,10 +110,10 @@ func (x *Inbox) Sweep(ctx context.Context) error {
 }
 
 // Close starts no more turns, waits for the running ones until ctx ends, then
-// makes them leave: the journal has the rest.
+// makes them leave: the journal has the rest. Call it once.
 func (x *Inbox) Close(ctx context.Context) {
 	x.mu.Lock()
-	x.closed = true
+	close(x.closed)
 	x.mu.Unlock()
 	done := make(chan struct{})
 	go func() { x.work.Wait(); close(done) }()
@@ -194,6 +194,15 @@ func (x *Inbox) accept(ctx context.Context, src ports.Source, b ports.Batch, rou
 	}
 	x.wake(got.Leases)
 	return nil
+}
+
+func (x *Inbox) closing() bool {
+	select {
+	case <-x.closed:
+		return true
+	default:
+		return x.ctx.Err() != nil
+	}
 }
 
 func (x *Inbox) wake(leases []ports.Lease) {

@@ -30,7 +30,7 @@ func (x *Inbox) news(l ports.Lease) {
 		}
 		return
 	}
-	if x.closed {
+	if x.closing() {
 		return
 	}
 	n := &lane{lease: l, again: true, news: make(chan struct{}, 1)}
@@ -43,7 +43,7 @@ func (x *Inbox) news(l ports.Lease) {
 func (x *Inbox) take(in ports.Conversation, n *lane) (ports.Lease, bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if !n.again || x.closed || x.ctx.Err() != nil {
+	if !n.again || x.closing() {
 		delete(x.lanes, in)
 		return ports.Lease{}, false
 	}
@@ -95,10 +95,15 @@ func (x *Inbox) once(l ports.Lease, n *lane) (ran bool, err error) {
 	}
 	select {
 	case x.slots <- struct{}{}:
+	case <-x.closed:
+		return false, nil
 	case <-x.ctx.Done():
 		return false, x.ctx.Err()
 	}
 	defer func() { <-x.slots }()
+	if x.closing() {
+		return false, nil
+	}
 	return true, x.parts.Turn(x.ctx, l, w, n.news)
 }
 
@@ -116,6 +121,7 @@ func (x *Inbox) pause(d time.Duration) {
 	defer timer.Stop()
 	select {
 	case <-timer.C:
+	case <-x.closed:
 	case <-x.ctx.Done():
 	}
 }

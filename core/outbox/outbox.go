@@ -27,6 +27,9 @@ const (
 	// giveUpAfter is how long one delivery may block its conversation with
 	// failures that look temporary.
 	giveUpAfter = 12 * time.Hour
+	// lastGrace is what a send that is on its way when the drain ends gets to
+	// arrive and be marked: cut off, it would be sent again.
+	lastGrace = 3 * time.Second
 	// keyPause is the pause between tries while the channel's token is refused:
 	// an admin has to act.
 	keyPause = time.Minute
@@ -47,10 +50,12 @@ type Outbox struct {
 
 	mu      sync.Mutex
 	senders map[ports.Conversation]*sender
-	closed  bool
+	closed  bool // no sender starts any more
 	work    sync.WaitGroup
-	ctx     context.Context
+	ctx     context.Context // of the sends
 	cancel  context.CancelFunc
+	going   context.Context // ends first: nothing new is begun
+	halt    context.CancelFunc
 }
 
 // channel is a port with its abilities, resolved once.
@@ -72,9 +77,10 @@ type sender struct {
 
 // New makes an outbox whose sends end when ctx does.
 func New(ctx context.Context, store Store, leaks *guard.Leaks, log *slog.Logger) *Outbox {
-	ctx, cancel := context.WithCancel(ctx)
-	return &Outbox{store: store, leaks: leaks, log: log, channels: map[string]*channel{},
-		senders: map[ports.Conversation]*sender{}, ctx: ctx, cancel: cancel}
+	o := &Outbox{store: store, leaks: leaks, log: log, channels: map[string]*channel{}, senders: map[ports.Conversation]*sender{}}
+	o.ctx, o.cancel = context.WithCancel(ctx)
+	o.going, o.halt = context.WithCancel(o.ctx)
+	return o
 }
 
 // Add introduces a channel under its config name, with how many sends it may
@@ -107,8 +113,9 @@ func (o *Outbox) Wake(l ports.Lease) {
 }
 
 // Close waits for the senders to finish what they have until ctx ends, then
-// makes them stop where they are: the rest is in the store.
+// makes them stop: the rest is in the store.
 func (o *Outbox) Close(ctx context.Context) {
+	defer o.cancel()
 	o.mu.Lock()
 	o.closed = true
 	o.mu.Unlock()
@@ -116,10 +123,21 @@ func (o *Outbox) Close(ctx context.Context) {
 	go func() { o.work.Wait(); close(done) }()
 	select {
 	case <-done:
+		o.halt()
+		return
 	case <-ctx.Done():
 	}
-	o.cancel()
-	<-done
+	o.halt()
+	grace := time.NewTimer(lastGrace)
+	defer grace.Stop()
+	select {
+	case <-done:
+	case <-grace.C:
+		o.cancel()
+		<-done
+	case <-o.ctx.Done():
+		<-done
+	}
 }
 
 // run empties one conversation's outbox, and goes when it is empty.
@@ -141,7 +159,7 @@ func (o *Outbox) run(in ports.Conversation) {
 				o.Wake(l) // look once more: there may be new ones
 			}
 		case ports.IsKind(err, ports.KindFenced):
-		case o.ctx.Err() != nil:
+		case o.going.Err() != nil:
 		default:
 			o.log.Warn("outbox_store_failed", "chat", in.String(), "kind", ports.KindOf(err), "err", err)
 			o.pause(failures.NextBackOff())
@@ -156,7 +174,7 @@ func (o *Outbox) take(in ports.Conversation) (ports.Lease, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	s := o.senders[in]
-	if !s.again || o.ctx.Err() != nil {
+	if !s.again || o.going.Err() != nil {
 		delete(o.senders, in)
 		return ports.Lease{}, false
 	}
@@ -170,7 +188,7 @@ func (o *Outbox) pause(d time.Duration) {
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-	case <-o.ctx.Done():
+	case <-o.going.Done():
 	}
 }
 

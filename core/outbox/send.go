@@ -60,18 +60,21 @@ type sendFault struct{ error }
 func (o *Outbox) attempt(c *channel, l ports.Lease, d ports.Delivery) error {
 	select {
 	case c.inFlight <- struct{}{}:
-	case <-o.ctx.Done():
-		return o.ctx.Err()
+	case <-o.going.Done():
+		return o.going.Err()
 	}
 	defer func() { <-c.inFlight }()
+	if err := o.going.Err(); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(o.ctx, sendTimeout)
 	defer cancel()
 	id, err := guard.Do(ctx, guard.Grace, o.leaks, "send", func(ctx context.Context) (ports.MessageID, error) { return c.post(ctx, d) })
 	switch {
 	case err == nil:
 		return o.mark(l, d.ID, ports.Receipt{ID: id})
-	case o.ctx.Err() != nil:
-		return o.ctx.Err()
+	case o.going.Err() != nil:
+		return o.going.Err()
 	}
 	return &sendFault{err}
 }
@@ -111,7 +114,7 @@ func (o *Outbox) mark(l ports.Lease, id string, r ports.Receipt) error {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(o.ctx), markTimeout)
 		err := o.store.Delivered(ctx, l, id, r)
 		cancel()
-		if err == nil || ports.IsKind(err, ports.KindFenced) || o.ctx.Err() != nil {
+		if err == nil || ports.IsKind(err, ports.KindFenced) || o.going.Err() != nil {
 			return err
 		}
 		o.log.Error("delivery_not_marked", "delivery", id, "kind", ports.KindOf(err), "err", err)

@@ -95,9 +95,15 @@ func (noLoader) Load(url string) (any, error) {
 	return nil, fmt.Errorf("a schema may not refer to %s", url)
 }
 
+// schemaMax bounds the schemas that are compiled: compiling holds everybody up.
+const schemaMax = 256 << 10
+
 // compile prepares a tool's schema. One that does not compile costs the check,
 // not the tool.
 func compile(schema json.RawMessage) *jsonschema.Schema {
+	if len(schema) > schemaMax {
+		return nil
+	}
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema))
 	if err != nil {
 		return nil

@@ -1,0 +1,80 @@
+package ports_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"dragoman/ports"
+)
+
+func TestASecretIsNeverPrinted(t *testing.T) {
+	s := ports.Secret("sk-very-secret")
+	config := struct{ Key ports.Secret }{s}
+	var log bytes.Buffer
+	slog.New(slog.NewJSONHandler(&log, nil)).Info("config", "key", s, "config", config)
+	body, err := json.Marshal(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, shown := range []string{fmt.Sprint(s), fmt.Sprintf("%v %+v %#v %q %s", s, config, config, s, s), log.String(), string(body)} {
+		if strings.Contains(shown, "very-secret") {
+			t.Errorf("printed: %s", shown)
+		}
+	}
+	if s.Reveal() != "sk-very-secret" {
+		t.Error("Reveal does not give it")
+	}
+}
+
+func TestKindOf(t *testing.T) {
+	cause := errors.New("cause")
+	limited := &ports.Error{Kind: ports.KindRateLimited, Op: "send", RetryAfter: time.Second, Err: cause}
+	for _, c := range []struct {
+		err  error
+		want ports.Kind
+	}{
+		{limited, ports.KindRateLimited},
+		{fmt.Errorf("wrapped: %w", limited), ports.KindRateLimited},
+		{ports.Errorf(ports.KindUnsure, "send", "%w", limited), ports.KindUnsure},
+		{fmt.Errorf("x: %w", context.Canceled), ports.KindCancelled},
+		{context.DeadlineExceeded, ports.KindTimeout},
+		{cause, ports.KindInternal},
+	} {
+		if got := ports.KindOf(c.err); got != c.want {
+			t.Errorf("%v is %s, want %s", c.err, got, c.want)
+		}
+	}
+	if !errors.Is(limited, cause) || ports.RetryAfter(fmt.Errorf("x: %w", limited)) != time.Second {
+		t.Error("the cause or the time to wait is lost")
+	}
+	if ports.IsKind(nil, ports.KindInternal) {
+		t.Error("no error has a kind")
+	}
+}
+
+func TestConversationsHaveDistinctNames(t *testing.T) {
+	seen := map[string]ports.Conversation{}
+	for _, c := range []ports.Conversation{
+		{Channel: "a", Chat: "b"}, {Channel: "a", Chat: "b", Thread: "c"}, {Channel: "a", Chat: "b:c"}, {Channel: "a:b", Chat: "c"},
+		{Channel: "a", Chat: "b#1"}, {Channel: "a", Chat: "b/1"}, {Channel: "a", Chat: "-100"},
+	} {
+		if other, twice := seen[c.String()]; twice {
+			t.Errorf("%+v and %+v are both %s", c, other, c)
+		}
+		seen[c.String()] = c
+		turn := ports.TurnID(c, 7)
+		if got := ports.TurnOf(ports.DeliveryID(turn, 2, 0)); got != turn {
+			t.Errorf("a delivery of turn %s is taken for one of %q", turn, got)
+		}
+	}
+	if got := ports.TurnOf("notice:code/a:b/X/0/0"); got != "" {
+		t.Errorf("a notice is taken for a delivery of turn %q", got)
+	}
+}

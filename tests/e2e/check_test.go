@@ -1,0 +1,76 @@
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Whatever is wrong with a config is named by line and column, all of it at
+// once, and run refuses with the same words.
+func TestCheckAndRunNameEveryFault(t *testing.T) {
+	for name, c := range map[string]struct {
+		config string
+		want   []string
+	}{
+		"a wrong key": {"{\n  \"models\": {\"m\": {\"type\": \"demo\"}},\n  \"chanels\": {}\n}", []string{"3:3: chanels: ", "channels"}},
+		"a cut file":  {"{\n  \"models\": {\"m\": {\"type\": \"de", []string{"2:", "ends too early"}},
+		"a wrong type": {"{\n  \"models\": {\"m\": {\"type\": \"demo\"}},\n  \"limits\": {\"turns\": \"many\"}\n}",
+			[]string{"3:23: limits.turns: "}},
+		"an unset variable": {"{\n  \"models\": {\"m\": {\"type\": \"openai\", \"model\": \"x\", \"api_key\": \"${NOT_SET_ANYWHERE}\"}}\n}",
+			[]string{"2:63: models.m.api_key: ", "NOT_SET_ANYWHERE"}},
+		"a key that is not there yet": {"{\n  \"models\": {\"m\": {\"type\": \"demo\"}},\n  \"telemetry\": {}\n}", []string{"3:3: telemetry: "}},
+		"an adapter's key": {"{\n  \"models\": {\"m\": {\"type\": \"demo\"}},\n  \"channels\": {\"t\": {\"type\": \"telegram\", \"tokn\": \"x\"}}\n}",
+			[]string{"3:42: channels.t.tokn: ", "token"}},
+		"two faults at once": {"{\n  \"models\": {\"m\": {\"type\": \"dmo\"}},\n  \"listn\": \"\",\n  \"mcp_servers\": {\"a\": {\"args\": []}}\n}",
+			[]string{"2:28: models.m.type: ", "3:3: listn: ", "4:", "mcp_servers.a.command: "}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := newGateway(t, gatewayBinary(t), c.config)
+			file := filepath.Join(g.Dir, "bad.json")
+			if err := os.WriteFile(file, []byte(c.config), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			_, words, code := g.CLI("check", "--config", file)
+			if code != 1 {
+				t.Errorf("check: exit %d", code)
+			}
+			for _, want := range c.want {
+				if !strings.Contains(words, want) {
+					t.Errorf("check does not say %q:\n%s", want, words)
+				}
+			}
+			for _, line := range strings.Split(strings.TrimSpace(words), "\n") {
+				if !strings.HasPrefix(line, file+":") {
+					t.Errorf("a line does not begin with the file: %s", line)
+				}
+			}
+			if _, run, code := g.CLI("run", "--config", file); code != 1 || run != words {
+				t.Errorf("run: exit %d, and says\n%s\ninstead of\n%s", code, run, words)
+			}
+		})
+	}
+}
+
+func TestAGoodConfigIsGood(t *testing.T) {
+	g := newGateway(t, gatewayBinary(t), `{
+	// comments and trailing commas are fine
+	"mcpServers": {"files": {"command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "/data"],},},
+}`)
+	if out, stderr, code := g.CLI("check"); code != 0 || !strings.Contains(out, "is good") {
+		t.Errorf("exit %d, %s%s", code, out, stderr)
+	}
+}
+
+func TestWrongUsage(t *testing.T) {
+	g := newGateway(t, gatewayBinary(t), embeddedDefault)
+	for _, args := range [][]string{{"rnu"}, {"--nonsense"}, {"call"}, {"check", "extra"}, {"pair", "approve"}, {"pair"}, {"version", "x"}} {
+		if _, stderr, code := g.CLI(args...); code != 2 || stderr == "" {
+			t.Errorf("dragoman %s: exit %d, %q", strings.Join(args, " "), code, stderr)
+		}
+	}
+	if out, _, code := g.CLI("version"); code != 0 || !strings.HasPrefix(out, "dragoman ") {
+		t.Errorf("version: exit %d, %q", code, out)
+	}
+}

@@ -1,0 +1,244 @@
+// Package e2e drives the real binary against peers that nobody here wrote.
+//
+// A test starts a gateway with the text of a config and an environment that
+// holds nothing but what the test gives, and a model whose answers are fixtures:
+//
+//	mock := startAimock(t, says("hello", "Hello yourself."))
+//	g := startGateway(t, `{"version": 1, "listen": "${LISTEN}", …}`, "MODEL="+mock.URL+"/v1")
+//	g.WaitLine(`login link`, 5*time.Second)
+//	g.Kill() // SIGKILL
+//	g.Start() // on the same folder
+//
+// What a test started is ended with it; whatever of it still runs then fails it.
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// embeddedDefault as a config means that there is no file.
+const embeddedDefault = ""
+
+const (
+	readyWithin = 30 * time.Second // the race detector on a busy machine
+	stopWithin  = 45 * time.Second // the default drain and some
+)
+
+// gateway is a Dragoman that runs as a process, may be killed and started again.
+// Its methods belong to the test's goroutine.
+type gateway struct {
+	URL string // http://host:port of its listener; the config names it by ${LISTEN}
+	Dir string // its working folder, with dragoman.json in it
+
+	t    testing.TB
+	bin  string
+	env  []string
+	proc *process // nil before the first start
+}
+
+// startGateway builds the binary, starts it and waits until it is ready.
+func startGateway(t testing.TB, config string, env ...string) *gateway {
+	t.Helper()
+	g := newGateway(t, gatewayBinary(t), config, env...)
+	g.Start()
+	g.WaitReady()
+	return g
+}
+
+// newGateway prepares a folder with the config, and starts nothing. The process
+// will see the given variables (NAME=value), LISTEN, PATH with Node 22 first if
+// it is installed, and a HOME and TMPDIR of its own.
+func newGateway(t testing.TB, bin, config string, env ...string) *gateway {
+	t.Helper()
+	dir, childEnv := sandbox(t)
+	listen := "127.0.0.1:7420" // the embedded default's own
+	if config != embeddedDefault {
+		if err := os.WriteFile(filepath.Join(dir, "dragoman.json"), []byte(config), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		listen = freeAddress(t)
+	}
+	return &gateway{
+		URL: "http://" + listen,
+		Dir: dir,
+		t:   t,
+		bin: bin,
+		env: slices.Concat(childEnv, []string{"LISTEN=" + listen}, env),
+	}
+}
+
+// Start starts the process, on whatever a run before left in the folder.
+func (g *gateway) Start() {
+	g.t.Helper()
+	if g.proc != nil && !g.proc.ended() {
+		g.t.Fatal("the gateway runs already")
+	}
+	g.proc = start(g.t, g.Dir, g.env, g.bin, "run") // finds ./dragoman.json by itself
+	g.t.Cleanup(g.cleanup)
+}
+
+// WaitReady waits until /readyz says 200.
+func (g *gateway) WaitReady() {
+	g.t.Helper()
+	eventually(g.t, readyWithin, "the gateway is ready", func() error {
+		if g.proc.ended() {
+			return final{fmt.Errorf("it ended: %v", g.proc.err)}
+		}
+		status, err := g.status("/readyz")
+		if err == nil && status != http.StatusOK {
+			err = fmt.Errorf("/readyz: %d", status)
+		}
+		return err
+	})
+}
+
+// WaitLine waits for a line that matches, on stderr or stdout, since the last
+// start, and returns the match and its groups.
+func (g *gateway) WaitLine(pattern string, within time.Duration) []string {
+	g.t.Helper()
+	return g.proc.WaitLine(g.t, pattern, within)
+}
+
+// Kill ends the process as a power cut would.
+func (g *gateway) Kill() {
+	g.t.Helper()
+	g.proc.signal(syscall.SIGKILL)
+	g.proc.wait(g.t, stopWithin)
+}
+
+// Term asks the process to stop and fails the test unless it does, with exit code 0.
+func (g *gateway) Term() {
+	g.t.Helper()
+	g.proc.signal(syscall.SIGTERM)
+	if code := g.proc.wait(g.t, stopWithin); code != 0 {
+		g.t.Errorf("after SIGTERM the gateway's exit code was %d, want 0", code)
+	}
+}
+
+// Restart is Term, Start and WaitReady.
+func (g *gateway) Restart() {
+	g.t.Helper()
+	g.Term()
+	g.Start()
+	g.WaitReady()
+}
+
+// CLI runs another command of the binary on the same folder and in the same
+// environment: g.CLI("tools", "--json").
+func (g *gateway) CLI(args ...string) (stdout, stderr string, code int) {
+	g.t.Helper()
+	ctx, cancel := context.WithTimeout(g.t.Context(), time.Minute)
+	defer cancel()
+	var out, errs strings.Builder
+	cmd := exec.CommandContext(ctx, g.bin, args...)
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = g.Dir, g.env, &out, &errs
+	cmd.WaitDelay = time.Second
+	var exit *exec.ExitError
+	if err := cmd.Run(); err != nil && !errors.As(err, &exit) {
+		g.t.Fatalf("dragoman %s: %v\n%s", strings.Join(args, " "), err, errs.String())
+	}
+	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
+}
+
+func (g *gateway) status(path string) (int, error) {
+	ctx, cancel := context.WithTimeout(g.t.Context(), 5*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, g.URL+path, nil)
+	if err != nil {
+		return 0, err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return 0, err
+	}
+	return resp.StatusCode, resp.Body.Close()
+}
+
+// cleanup stops in good order what a passing test left running, so that the stop
+// is part of what is tested.
+func (g *gateway) cleanup() {
+	if g.proc == nil || g.proc.ended() {
+		return
+	}
+	if g.t.Failed() {
+		g.Kill()
+		return
+	}
+	g.Term()
+}
+
+// freeAddress asks the kernel for a port. Another process may take it before the
+// gateway does; the config has no way to ask for any port.
+func freeAddress(t testing.TB) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// binaries is where gatewayBinary builds; TestMain removes it.
+var binaries string
+
+// build is shared by all tests of a run.
+var build = sync.OnceValues(func() (string, error) {
+	bin := filepath.Join(binaries, "dragoman")
+	args := []string{"build", "-o", bin}
+	if raceEnabled() {
+		args = append(args, "-race")
+	}
+	out, err := exec.Command("go", append(args, "dragoman/cmd/dragoman")...).CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	return bin, nil
+})
+
+// gatewayBinary is the path of the gateway, with the race detector if the test has it.
+func gatewayBinary(t testing.TB) string {
+	t.Helper()
+	bin, err := build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bin
+}
+
+func raceEnabled() bool {
+	info, ok := debug.ReadBuildInfo()
+	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
+}
+
+func TestMain(m *testing.M) {
+	if os.Getenv("E2E_STAND_IN") != "" {
+		standIn()
+	}
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "e2e-bin")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	binaries = dir
+	return m.Run()
+}
