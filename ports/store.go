@@ -39,7 +39,9 @@ type Turns interface {
 	History(ctx context.Context, l Lease, limit int) ([]Past, error)
 	// Record adds to the running turn, or begins one.
 	Record(ctx context.Context, l Lease, c Change) error
-	// Park adds c with its question (Change.Ask) and leaves the turn waiting.
+	// Park adds c with its question (Change.Ask) and leaves the turn waiting. If a
+	// message of another person waits already, the question's GroupWait counts
+	// from now.
 	Park(ctx context.Context, l Lease, c Change) error
 	// Finish adds c and ends the turn.
 	Finish(ctx context.Context, l Lease, c Change, o Outcome) error
@@ -47,7 +49,8 @@ type Turns interface {
 	Pending(ctx context.Context, l Lease) ([]Delivery, error)
 	// Delivered marks a delivery as done. A preview (an id of no stored delivery,
 	// made of its turn's id, '/' and more) gets its row here, so that a later
-	// delivery may edit it.
+	// delivery may edit it. A prompt that was given up settles its question as
+	// expired and wakes its turn: nobody will answer what nobody saw.
 	Delivered(ctx context.Context, l Lease, id string, r Receipt) error
 	// Backlog counts waiting messages and undelivered deliveries, of all conversations.
 	Backlog(ctx context.Context) (Backlog, error)

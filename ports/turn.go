@@ -212,9 +212,12 @@ type Question struct {
 	Answers map[string]string `json:"answers,omitempty"` // by field
 	State   QuestionState     `json:"state"`
 	Expires time.Time         `json:"expires"`
-	Prompt  string            `json:"prompt"`           // the Delivery that asks it
-	Posted  MessageID         `json:"posted,omitempty"` // what the prompt was posted as
-	Reply   json.RawMessage   `json:"reply,omitempty"`
+	// GroupWait is how long it stays open, at most, once a message of another
+	// person waits for it.
+	GroupWait time.Duration   `json:"group_wait,omitempty"`
+	Prompt    string          `json:"prompt"`           // the Delivery that asks it
+	Posted    MessageID       `json:"posted,omitempty"` // what the prompt was posted as
+	Reply     json.RawMessage `json:"reply,omitempty"`
 }
 
 // The field of an approval and of a question about an unknown outcome, and its values.

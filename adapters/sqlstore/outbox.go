@@ -64,10 +64,14 @@ func (s *Store) Delivered(ctx context.Context, l ports.Lease, id string, r ports
 		if !found {
 			return s.preview(ctx, t, l, id, state, r)
 		}
-		if question != "" && r.Failed == "" {
-			if err := posted(ctx, t, question, r.ID); err != nil {
-				return err
-			}
+		switch {
+		case question != "" && r.Failed == "":
+			err = posted(ctx, t, question, r.ID)
+		case question != "":
+			err = unasked(ctx, t, question)
+		}
+		if err != nil {
+			return err
 		}
 		return release(ctx, t, l.In.String())
 	})

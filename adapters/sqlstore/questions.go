@@ -116,6 +116,22 @@ func closeQuestion(ctx context.Context, t *session, id string, o ports.Outcome) 
 	return err
 }
 
+// unasked settles a question whose prompt was given up. Its turn goes on, and
+// the next Claim tells so.
+func unasked(ctx context.Context, t *session, id string) error {
+	q, err := questionByID(ctx, t, id)
+	if err != nil || q == nil {
+		return err
+	}
+	q.State = ports.QuestionExpired
+	conv, err := writeBack(ctx, t, *q)
+	if err != nil || conv == "" {
+		return err
+	}
+	_, err = t.exec(ctx, `UPDATE conv SET news = news + 1 WHERE id = $1`, conv)
+	return err
+}
+
 // posted notes what the question's prompt was posted as.
 func posted(ctx context.Context, t *session, id string, as ports.MessageID) error {
 	q, err := questionByID(ctx, t, id)

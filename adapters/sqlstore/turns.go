@@ -208,13 +208,34 @@ func (c turnChange) account(ctx context.Context, t *session, now int64) error {
 	return nil
 }
 
+// hurry brings the question's expiry near if somebody else waits already.
+func (c *turnChange) hurry(ctx context.Context, t *session, now int64) error {
+	latest := moment(now).Add(c.Ask.GroupWait)
+	if !c.Ask.Expires.After(latest) {
+		return nil
+	}
+	others, err := t.get(ctx, `SELECT 1 FROM inbox WHERE conv = $1 AND turn IS NULL AND person <> $2 LIMIT 1`,
+		[]any{c.conv, string(c.Ask.Person)}, new(int))
+	if err != nil || !others {
+		return err
+	}
+	ask := *c.Ask
+	ask.Expires = latest
+	body, err := json.Marshal(ask)
+	c.Ask, c.ask = &ask, string(body)
+	return err
+}
+
 // advance brings the turn's row up to date and returns the state it is in then.
-func (c turnChange) advance(ctx context.Context, t *session, row turnRow, steps int, now int64) (ports.TurnState, error) {
+func (c *turnChange) advance(ctx context.Context, t *session, row turnRow, steps int, now int64) (ports.TurnState, error) {
 	next, question := row.turn.State, row.turn.Question
 	if c.state == ports.TurnDone {
 		next = ports.TurnDone
 	}
 	if c.Ask != nil {
+		if err := c.hurry(ctx, t, now); err != nil {
+			return next, err
+		}
 		added, err := addQuestion(ctx, t, *c.Ask, c.ask)
 		if err != nil {
 			return next, err

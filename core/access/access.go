@@ -80,7 +80,7 @@ type Access struct {
 
 	mu    sync.Mutex
 	first firstAdmin
-	rates map[ports.PersonID]*rate.Limiter
+	rates map[string]*rate.Limiter // by identity
 }
 
 // person is who an identity is. It is the body of an identity record.
@@ -95,6 +95,7 @@ type Verdict struct {
 	Person  ports.PersonID
 	Role    ports.Role
 	Drop    bool
+	Welcome bool   // the message let its sender in
 	Refusal string // what is said to the sender, "" = silence
 	Key     string // names the refusal: said once per key
 	Undo    func() // gives back what the message counted for
@@ -102,7 +103,7 @@ type Verdict struct {
 
 // New makes an Access on the records of the store.
 func New(cfg Config, store ports.Records, log *slog.Logger) *Access {
-	a := &Access{cfg: cfg, store: store, log: log, listed: map[string]person{}, rates: map[ports.PersonID]*rate.Limiter{}}
+	a := &Access{cfg: cfg, store: store, log: log, listed: map[string]person{}, rates: map[string]*rate.Limiter{}}
 	for name, p := range cfg.People {
 		for _, id := range p.Identities {
 			a.listed[id] = person{ID: ports.PersonID(name), Role: p.Role, Name: name}
@@ -123,8 +124,8 @@ func (a *Access) Admit(ctx context.Context, m ports.Message) (Verdict, error) {
 	}
 	if !known {
 		who, known, err = a.firstAdmin(ctx, m)
-		if err != nil {
-			return Verdict{}, err
+		if err != nil || known {
+			return Verdict{Person: who.ID, Role: who.Role, Welcome: known}, err
 		}
 	}
 	if !known && rules.Mode == Open {
@@ -157,7 +158,7 @@ func (a *Access) find(ctx context.Context, id string) (person, bool, error) {
 func (a *Access) refuse(ctx context.Context, m ports.Message, rules Rules) (Verdict, error) {
 	id := identity(m)
 	switch {
-	case m.Choice != nil:
+	case m.Choice != nil, !m.Private && !m.Addressed:
 		return Verdict{Drop: true}, nil
 	case !m.Private:
 		return Verdict{Drop: true, Key: "group/" + id + "/" + m.In.Chat, Refusal: textGroup}, nil
@@ -175,10 +176,10 @@ func (a *Access) refuse(ctx context.Context, m ports.Message, rules Rules) (Verd
 // and they are told so once in a while.
 func (a *Access) pace(who person, m ports.Message, rules Rules) Verdict {
 	v := Verdict{Person: who.ID, Role: who.Role}
-	if rules.Per <= 0 || rules.Count <= 0 || m.Choice != nil {
+	if rules.Per <= 0 || rules.Count <= 0 || m.Choice != nil || strings.HasPrefix(m.Text, "/stop") {
 		return v
 	}
-	l, now := a.limiter(who.ID, rules), time.Now()
+	l, now := a.limiter(identity(m), rules), time.Now()
 	r := l.ReserveN(now, 1)
 	if r.DelayFrom(now) > 0 {
 		r.CancelAt(now)
@@ -191,9 +192,9 @@ func (a *Access) pace(who person, m ports.Message, rules Rules) Verdict {
 	return v
 }
 
-// limiter finds or makes a person's limiter. Those that rest at full are
+// limiter finds or makes an identity's limiter. Those that rest at full are
 // forgotten when there are many.
-func (a *Access) limiter(id ports.PersonID, rules Rules) *rate.Limiter {
+func (a *Access) limiter(id string, rules Rules) *rate.Limiter {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	l := a.rates[id]
@@ -201,7 +202,7 @@ func (a *Access) limiter(id ports.PersonID, rules Rules) *rate.Limiter {
 		return l
 	}
 	if len(a.rates) >= ratesKept {
-		maps.DeleteFunc(a.rates, func(_ ports.PersonID, l *rate.Limiter) bool { return l.Tokens() >= float64(l.Burst()) })
+		maps.DeleteFunc(a.rates, func(_ string, l *rate.Limiter) bool { return l.Tokens() >= float64(l.Burst()) })
 	}
 	l = rate.NewLimiter(rate.Every(rules.Per/time.Duration(rules.Count)), rules.Count)
 	a.rates[id] = l

@@ -45,6 +45,8 @@ type Asker interface {
 	// Current reports whether q is the question of a turn whose journal has steps
 	// rows: an answer counts only until something is recorded after it.
 	Current(q ports.Question, steps int) bool
+	// Settled takes the buttons off the prompt of a settled question.
+	Settled(q ports.Question, render func(ports.Conversation, ports.Content) []ports.Content) []ports.Delivery
 }
 
 // errTurnTimeout is the cause of a turn's context that ended by its own limit.

@@ -108,6 +108,26 @@ func (r *round) follow(s ports.Step) error {
 	return nil
 }
 
+// sanitize makes a reply fit for the journal, whatever its adapter let through:
+// what is not JSON where JSON belongs becomes a JSON string.
+func sanitize(r *ports.ModelReply) {
+	r.State = validJSON(r.State)
+	for i := range r.Calls {
+		c := &r.Calls[i]
+		if c.State = validJSON(c.State); len(c.Arguments) == 0 {
+			c.Arguments = json.RawMessage("{}")
+		}
+		c.Arguments = validJSON(c.Arguments)
+	}
+}
+
+func validJSON(b json.RawMessage) json.RawMessage {
+	if len(b) == 0 || json.Valid(b) {
+		return b
+	}
+	return write(string(b))
+}
+
 func read(s ports.Step, into any) error {
 	if err := json.Unmarshal(s.Body, into); err != nil {
 		return ports.Errorf(ports.KindInternal, "read journal", "step %d (%s): %w", s.Index, s.Kind, err)

@@ -2,7 +2,9 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -36,7 +38,8 @@ func (t *turn) generate(ctx context.Context) (ports.ModelReply, error) {
 					"input", reply.Usage.Input, "output", reply.Usage.Output)
 				return reply, nil
 			}
-			if t.stopped || ctx.Err() != nil {
+			var ours *storeFault
+			if t.stopped || ctx.Err() != nil || errors.As(err, &ours) {
 				return ports.ModelReply{}, err
 			}
 			last = err
@@ -60,61 +63,35 @@ func (t *turn) generate(ctx context.Context) (ports.ModelReply, error) {
 func (t *turn) attempt(ctx context.Context, m Model, req ports.ModelRequest) (reply ports.ModelReply, shown bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	live, first := t.live, make(chan struct{}, 1)
+	var began atomic.Bool // text was shown
+	live := t.live
 	landing := guard.Start(ctx, guard.Grace, t.leaks, "model", func(ctx context.Context) (ports.ModelReply, error) {
 		var text strings.Builder
 		return m.Port.Generate(ctx, req, func(delta string) {
-			if ctx.Err() != nil {
+			if delta == "" || ctx.Err() != nil {
 				return
 			}
-			if text.Len() == 0 {
-				first <- struct{}{}
-			}
+			began.Store(true)
 			text.WriteString(delta)
 			live.Text(text.String())
 		})
 	})
-	for {
-		select {
-		case l := <-landing:
-			if l.Err == nil && strings.TrimSpace(l.Value.Text) == "" && len(l.Value.Calls) == 0 {
-				l.Err = ports.Errorf(ports.KindProtocol, "model", "the reply is empty")
-			}
-			return l.Value, len(first) > 0, l.Err
-		case <-t.news:
-			stop, err := t.look(ctx)
-			if err != nil {
-				return reply, false, err
-			}
-			if stop {
-				return reply, false, errStopped
-			}
-		case <-ctx.Done():
-			return reply, false, ctx.Err()
-		}
+	l, err := wait(ctx, t, landing)
+	if err == nil {
+		err = l.Err
 	}
+	if err == nil && strings.TrimSpace(l.Value.Text) == "" && len(l.Value.Calls) == 0 {
+		err = ports.Errorf(ports.KindProtocol, "model", "the reply is empty")
+	}
+	return l.Value, began.Load(), err
 }
 
 // pause waits between two tries, unless the person stops the turn.
 func (t *turn) pause(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
-	for {
-		select {
-		case <-timer.C:
-			return nil
-		case <-t.news:
-			stop, err := t.look(ctx)
-			if err != nil {
-				return err
-			}
-			if stop {
-				return errStopped
-			}
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
+	_, err := wait(ctx, t, timer.C)
+	return err
 }
 
 // passing reports whether the same request may work in a moment.

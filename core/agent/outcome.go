@@ -14,7 +14,10 @@ const (
 	textCut         = "\n\n*(The answer is cut off here: it reached the model's length limit.)*"
 	textCancelled   = "The person stopped the turn while this ran. It is not known whether it had an effect."
 	textNotStarted  = "Not run: the person stopped the turn."
-	textInterrupted = "The gateway was interrupted while this ran. It is not known whether it had an effect. The person chose not to run it again."
+	textInterrupted = "The gateway was interrupted while this ran. It is not known whether it had an effect. It was not run again."
+	textTimeOver    = "The turn's time was over before this had a result. It is not known whether it had an effect."
+	textGivenUp     = "The turn was given up before this had a result. It is not known whether it had an effect."
+	textCutOff      = "This has no result. It is not known whether it had an effect."
 	textSaidNo      = "Not run: the person said no."
 	textNotAnswered = "Not run: the person did not answer the question whether it may run."
 )
@@ -22,6 +25,7 @@ const (
 var (
 	errTooManySteps = errors.New("too many steps")
 	errTooLong      = errors.New("too long")
+	errResumed      = errors.New("the process died too often while this turn ran")
 )
 
 // sentences is what a person is told, by the kind of the failure. Nothing of the

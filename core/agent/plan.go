@@ -35,7 +35,7 @@ func (t *turn) plan(ctx context.Context, r *round, f flights) plan {
 		case c.result != nil:
 			continue
 		case c.started:
-			blocked = t.planCutOff(r, i, &p, blocked)
+			blocked = t.planCutOff(ctx, r, i, &p, blocked)
 			continue
 		}
 		ruling := t.ruling(ctx, r, i)
@@ -58,30 +58,38 @@ func (t *turn) plan(ctx context.Context, r *round, f flights) plan {
 
 // planCutOff plans a call that has a start row and no result, after a crash: a
 // harmless one runs again under the same key, otherwise the person decides.
-func (t *turn) planCutOff(r *round, i int, p *plan, blocked bool) bool {
+// Either way it runs only if the admin still lets it.
+func (t *turn) planCutOff(ctx context.Context, r *round, i int, p *plan, blocked bool) bool {
 	class := r.calls[i].class
-	if class == ports.ClassRead || class == ports.ClassIdempotent {
-		if class == ports.ClassRead || !blocked {
-			p.launch = append(p.launch, i)
+	harmless := class == ports.ClassRead || class == ports.ClassIdempotent
+	if !harmless {
+		switch value, answered := t.answer(r, i, ports.QuestionUnknown); {
+		case !answered:
+			if p.ask == nil {
+				p.ask = &asking{call: i, unknown: true}
+			}
+			return true
+		case value == ports.AnswerStop:
+			t.stopped = true
+			return true
+		case value != ports.AnswerAgain:
+			t.settle(r, i, ports.CallResult{Outcome: ports.CallInterrupted, Text: textInterrupted})
+			return blocked
 		}
-		return blocked || class != ports.ClassRead
 	}
-	value, answered := t.answer(r, i, ports.QuestionUnknown)
-	switch {
-	case !answered:
-		if p.ask == nil {
-			p.ask = &asking{call: i, unknown: true}
-		}
-	case value == ports.AnswerAgain && !blocked:
-		p.start, p.launch = append(p.start, i), append(p.launch, i)
-		p.class[i] = class
-	case value == ports.AnswerStop:
-		t.stopped = true
-	default:
-		t.settle(r, i, ports.CallResult{Outcome: ports.CallInterrupted, Text: textInterrupted})
+	if ruling := t.ruling(ctx, r, i); ruling.Outcome != "" {
+		t.settle(r, i, ports.CallResult{Outcome: ports.CallInterrupted, Text: textInterrupted + " " + ruling.Why})
 		return blocked
 	}
-	return true
+	if blocked && class != ports.ClassRead {
+		return true
+	}
+	p.launch = append(p.launch, i)
+	if !harmless { // it begins anew: the answer is used up
+		p.start = append(p.start, i)
+		p.class[i] = class
+	}
+	return blocked || class != ports.ClassRead
 }
 
 // approved reports whether the person said yes to a call. If they said no, or

@@ -84,7 +84,7 @@ func entries(inbox []ports.Inbox, steps []ports.Step) []ports.Entry {
 		for i, c := range open {
 			r, ok := results[i]
 			if !ok {
-				r = ports.CallResult{Outcome: ports.CallCancelled, Text: textCancelled}
+				r = ports.CallResult{Outcome: ports.CallCancelled, Text: textCutOff}
 			}
 			list = append(list, ports.Entry{Role: ports.RoleTool, CallID: c.ID, Text: r.Text, Blocks: r.Blocks, IsError: r.Outcome != ports.CallOK})
 		}

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"time"
 
 	"dragoman/ports"
@@ -62,7 +63,7 @@ func (t *turn) round(ctx context.Context, r *round) error {
 		for _, i := range p.launch {
 			t.launch(ctx, r, i, f)
 		}
-		l, err := t.await(ctx, f)
+		l, err := wait(ctx, t, f.home)
 		if err != nil {
 			return t.leave(r, f, cancel, err)
 		}
@@ -78,26 +79,6 @@ func (t *turn) launch(ctx context.Context, r *round, i int, f flights) {
 	t.log.Debug("tool_call_started", "tool", call.Name, "step", r.step, "call", i, "arguments", string(call.Arguments))
 	tools, host, began, home := t.tools, NewHost(t.log, call.Name), time.Now(), f.home
 	go func() { home <- landed{call: i, result: tools.Call(ctx, call, host), dur: time.Since(began)} }()
-}
-
-// await waits for the next call to come home, and meanwhile for the person's stop.
-func (t *turn) await(ctx context.Context, f flights) (landed, error) {
-	for {
-		select {
-		case l := <-f.home:
-			return l, nil
-		case <-t.news:
-			stop, err := t.look(ctx)
-			if err != nil {
-				return landed{}, err
-			}
-			if stop {
-				return landed{}, errStopped
-			}
-		case <-ctx.Done():
-			return landed{}, ctx.Err()
-		}
-	}
 }
 
 // land keeps a result for the next commit.
@@ -136,7 +117,7 @@ func (t *turn) park(ctx context.Context, r *round, ask asking) error {
 	if ask.unknown {
 		q, content = t.asker.Unknown(about)
 	}
-	q.Prompt = t.deliver(len(t.steps), content, q.ID)
+	q.Prompt = t.deliver("q"+strconv.Itoa(len(t.steps)), content, q.ID)
 	t.pending.Ask = &q
 	if err := t.commit(ctx, func(ctx context.Context, c ports.Change) error { return t.store.Park(ctx, t.lease, c) }); err != nil {
 		return err
@@ -160,12 +141,16 @@ func (t *turn) join() {
 
 // settle gives a call its result, with the next commit.
 func (t *turn) settle(r *round, call int, result ports.CallResult) {
+	if n := result.NeedsInput; n != nil {
+		n.State = validJSON(n.State)
+	}
 	r.calls[call].result = &result
 	t.add(ports.StepResult, call, resultBody{V: bodyVersion, CallResult: result})
 }
 
-// cancelOpen gives the calls that a stop left open their results.
-func (t *turn) cancelOpen(r *round) {
+// cancelOpen gives the calls that are open when a turn ends their results, in
+// words for the model: one for those that ran, one for those that did not.
+func (t *turn) cancelOpen(r *round, ran, idle string) {
 	if r == nil {
 		return
 	}
@@ -173,9 +158,9 @@ func (t *turn) cancelOpen(r *round) {
 		switch {
 		case c.result != nil:
 		case c.started:
-			t.settle(r, i, ports.CallResult{Outcome: ports.CallCancelled, Text: textCancelled})
+			t.settle(r, i, ports.CallResult{Outcome: ports.CallCancelled, Text: ran})
 		default:
-			t.settle(r, i, ports.CallResult{Outcome: ports.CallCancelled, Text: textNotStarted})
+			t.settle(r, i, ports.CallResult{Outcome: ports.CallCancelled, Text: idle})
 		}
 	}
 }

@@ -7,7 +7,10 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"time"
+
+	"github.com/cenkalti/backoff/v5"
 
 	"dragoman/ports"
 )
@@ -15,6 +18,13 @@ import (
 // commitTimeout bounds one write of the journal. Writes do not end with the
 // turn's own time: what happened is recorded.
 const commitTimeout = 30 * time.Second
+
+// maxResumes is how often a turn that a dead process left running is gone on
+// with: one that kills the process must not do so for ever.
+const maxResumes = 3
+
+// lookAgain is the pause after a look at the inbox that the store refused.
+const lookAgain = time.Second
 
 // turn is one activation of a turn: from a message, an answer or a restart until
 // it is over or parked.
@@ -26,6 +36,7 @@ type turn struct {
 	log    *slog.Logger
 	live   Live
 	news   <-chan struct{}
+	relook <-chan time.Time // set after a look that failed
 
 	taken    []ports.Inbox // the turn's messages
 	joining  []ports.Inbox // messages that join once the open round is done
@@ -34,6 +45,7 @@ type turn struct {
 	question *ports.Question
 	stopped  bool
 	idle     bool // began with a stop and has nothing to stop
+	resumes  int
 	past     []ports.Entry
 	rulings  map[int]ports.Ruling // of the open round, by call; decided anew in each activation
 }
@@ -49,7 +61,7 @@ type ending struct {
 // open makes the activation of the conversation's unfinished turn, or of a new
 // one that takes the leading messages of one person.
 func (a *Agent) open(l ports.Lease, w ports.Work, news <-chan struct{}) *turn {
-	t := &turn{Agent: a, lease: l, news: news, rulings: map[int]ports.Ruling{}}
+	t := &turn{Agent: a, lease: l, news: news, resumes: w.Resumes, rulings: map[int]ports.Ruling{}}
 	if w.Turn != nil {
 		t.id, t.person, t.taken, t.steps = w.Turn.ID, w.Turn.Person, w.Taken, w.Steps
 		if q := w.Question; q != nil && a.asker.Current(*q, len(t.steps)) {
@@ -57,7 +69,7 @@ func (a *Agent) open(l ports.Lease, w ports.Work, news <-chan struct{}) *turn {
 			t.stopped = q.State == ports.QuestionStopped
 		}
 		if t.question != nil && t.question.State == ports.QuestionSuperseded {
-			t.joining = leading(w.Waiting, t.person)
+			t.joining = own(w.Waiting, t.person)
 		}
 	} else {
 		first := w.Waiting[0]
@@ -71,7 +83,37 @@ func (a *Agent) open(l ports.Lease, w ports.Work, news <-chan struct{}) *turn {
 	t.pending.Turn, t.pending.Person = t.id, t.person
 	t.log = a.log.With("channel", l.In.Channel, "chat", l.In.Chat, "user", t.person, "turn", t.id, "ref", Ref(t.id))
 	t.heed(w.Waiting)
+	t.unbutton()
 	return t
+}
+
+// unbutton takes the buttons off a prompt whose question no message settled.
+func (t *turn) unbutton() {
+	if t.question == nil {
+		return
+	}
+	q := *t.question
+	if q.State == ports.QuestionOpen && t.stopped {
+		q.State = ports.QuestionStopped
+	} else if q.State != ports.QuestionExpired {
+		return
+	}
+	t.pending.Deliveries = append(t.pending.Deliveries, t.asker.Settled(q, t.outbox.Render)...)
+}
+
+// own are the messages that wait and are this person's, up to a stop.
+func own(waiting []ports.Inbox, person ports.PersonID) []ports.Inbox {
+	var list []ports.Inbox
+	for _, m := range waiting {
+		if m.Person != person {
+			continue
+		}
+		if m.Route != ports.RouteLane {
+			break
+		}
+		list = append(list, m)
+	}
+	return list
 }
 
 // leading are the first messages that wait, as long as they are this person's
@@ -125,8 +167,11 @@ func (t *turn) run(ctx context.Context) (end ending, err error) {
 			return t.failed(err), nil
 		case t.idle:
 			return ending{outcome: ports.OutcomeAnswered, text: textIdle}, nil
+		case t.resumes > maxResumes:
+			t.cancelOpen(r, textGivenUp, textGivenUp)
+			return t.failed(errResumed), nil
 		case t.stopped:
-			t.cancelOpen(r)
+			t.cancelOpen(r, textCancelled, textNotStarted)
 			return ending{outcome: ports.OutcomeStopped, text: textStopped}, nil
 		case r != nil && r.open():
 			err = t.round(ctx, r)
@@ -142,7 +187,7 @@ func (t *turn) run(ctx context.Context) (end ending, err error) {
 			continue
 		case err != nil && errors.Is(context.Cause(ctx), errTurnTimeout):
 			r, _ := lastRound(t.steps)
-			t.cancelOpen(r)
+			t.cancelOpen(r, textTimeOver, textTimeOver)
 			return t.failed(errTooLong), nil
 		case err != nil:
 			return ending{}, err
@@ -177,6 +222,7 @@ func (t *turn) reply(ctx context.Context) (ending, error) {
 		return t.failed(err), nil
 	}
 	clear(t.rulings)
+	sanitize(&got)
 	t.pending.Usage = append(t.pending.Usage, ports.Spent{Step: len(t.steps), Model: got.Model, Tokens: got.Usage})
 	t.add(ports.StepReply, 0, replyBody{V: bodyVersion, Text: got.Text, Calls: got.Calls, State: got.State, Model: got.Model, Stop: got.Stop})
 	if len(got.Calls) > 0 {
@@ -195,16 +241,17 @@ func (t *turn) finish(ctx context.Context, end ending) error {
 	if end.outcome != ports.OutcomeAnswered || t.idle {
 		final.Text = end.text
 	}
-	t.deliver(len(t.steps), ports.Content{Text: end.text}, "")
+	t.deliver(strconv.Itoa(len(t.steps)), ports.Content{Text: end.text}, "")
 	t.add(ports.StepFinal, 0, final)
 	return t.commit(ctx, func(ctx context.Context, c ports.Change) error { return t.store.Finish(ctx, t.lease, c, end.outcome) })
 }
 
-// deliver adds platform messages to the next commit and returns the id of the last.
-func (t *turn) deliver(step int, c ports.Content, question string) (last string) {
+// deliver adds platform messages to the next commit and returns the id of the
+// last. step makes their ids: it is never the same for two things that a turn says.
+func (t *turn) deliver(step string, c ports.Content, question string) (last string) {
 	answered := t.taken[len(t.taken)-1].Message
 	for i, part := range t.outbox.Render(t.lease.In, c) {
-		last = ports.DeliveryID(t.id, step, i)
+		last = fmt.Sprintf("%s/%s/%d", t.id, step, i)
 		d := ports.Delivery{ID: last, Out: ports.Outgoing{In: t.lease.In, Content: part, Nonce: last, Reply: answered.Reply}}
 		if len(part.Choices) > 0 {
 			d.Question = question
@@ -232,25 +279,92 @@ func (t *turn) record(ctx context.Context) error {
 	return t.commit(ctx, func(ctx context.Context, c ports.Change) error { return t.store.Record(ctx, t.lease, c) })
 }
 
+// commit makes one write of the journal. What is pending happened and is not
+// known to anybody else: a store that cannot write now is asked again, for as
+// long as the lane lives.
 func (t *turn) commit(ctx context.Context, write func(context.Context, ports.Change) error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
-	defer cancel()
-	if err := write(ctx, t.pending); err != nil {
-		return fmt.Errorf("commit of turn %s: %w", t.id, err)
+	retry := backoff.NewExponentialBackOff()
+	retry.MaxInterval = commitTimeout
+	for {
+		once, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
+		err := write(once, t.pending)
+		cancel()
+		if err == nil {
+			break
+		}
+		if !passingWrite(err) || left(ctx) {
+			return fmt.Errorf("commit of turn %s: %w", t.id, err)
+		}
+		t.log.Error("commit_retried", "kind", ports.KindOf(err), "err", err)
+		timer := time.NewTimer(retry.NextBackOff())
+		select {
+		case <-timer.C:
+		case <-leaving(ctx):
+			timer.Stop()
+		}
 	}
 	t.question = nil // an answer counts until something is recorded after it
 	t.pending = ports.Change{Turn: t.id, Person: t.person}
 	return nil
 }
 
-// look reads what came in and reports whether the person wants to stop.
-func (t *turn) look(ctx context.Context) (bool, error) {
-	w, err := t.store.Load(ctx, t.lease)
-	if err != nil {
-		return false, &storeFault{err}
+// passingWrite reports whether the same write may work in a moment.
+func passingWrite(err error) bool {
+	switch ports.KindOf(err) {
+	case ports.KindUnavailable, ports.KindTemporary, ports.KindTimeout, ports.KindUnsure:
+		return true
 	}
-	t.heed(w.Waiting)
-	return t.stopped, nil
+	return false
+}
+
+// left reports whether the lane is leaving: the end of the turn's own time is not that.
+func left(ctx context.Context) bool {
+	return ctx.Err() != nil && !errors.Is(context.Cause(ctx), errTurnTimeout)
+}
+
+// leaving is closed when the lane leaves; nil, for ever, once the turn's own time is over.
+func leaving(ctx context.Context) <-chan struct{} {
+	if ctx.Err() != nil && !left(ctx) {
+		return nil
+	}
+	return ctx.Done()
+}
+
+// wait waits for something to come, and meanwhile for the person's stop
+// (errStopped), the loss of the lease and the end of ctx.
+func wait[T any](ctx context.Context, t *turn, c <-chan T) (v T, err error) {
+	for {
+		select {
+		case v := <-c:
+			return v, nil
+		case <-t.news:
+		case <-t.relook:
+		case <-ctx.Done():
+			return v, ctx.Err()
+		}
+		if err := t.look(ctx); err != nil {
+			return v, err
+		}
+	}
+}
+
+// look reads what came in. Its error is errStopped, or a lease that is lost: a
+// store that cannot be read now is asked again, and nothing that runs is given up.
+func (t *turn) look(ctx context.Context) error {
+	t.relook = nil
+	w, err := t.store.Load(ctx, t.lease)
+	switch {
+	case ports.IsKind(err, ports.KindFenced):
+		return &storeFault{err}
+	case err != nil:
+		t.log.Warn("look_failed", "kind", ports.KindOf(err), "err", err)
+		t.relook = time.After(lookAgain)
+		return nil
+	}
+	if t.heed(w.Waiting); t.stopped {
+		return errStopped
+	}
+	return nil
 }
 
 func (t *turn) replies() int {

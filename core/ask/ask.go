@@ -62,8 +62,19 @@ func (a *Asker) Unknown(about ports.About) (ports.Question, ports.Content) {
 	return a.question(about, ports.QuestionUnknown, text, ports.AnswerAgain, "Run it again", ports.AnswerSkip, "Skip it", ports.AnswerStop, "Stop")
 }
 
-// Settled is what a prompt shows once its question is settled, without buttons.
-func Settled(q ports.Question) ports.Content {
+// Settled takes the buttons off the prompt of a question that is settled and
+// says how it ended: droppable, as an edit of the prompt.
+func (a *Asker) Settled(q ports.Question, render func(ports.Conversation, ports.Content) []ports.Content) []ports.Delivery {
+	parts := render(q.In, settled(q))
+	if q.Prompt == "" || len(parts) != 1 {
+		return nil
+	}
+	id := q.Prompt + "/settled"
+	return []ports.Delivery{{ID: id, Edits: q.Prompt, Optional: true,
+		Out: ports.Outgoing{In: q.In, Content: parts[0], Nonce: id, Reply: q.Reply}}}
+}
+
+func settled(q ports.Question) ports.Content {
 	note := map[ports.QuestionState]string{
 		ports.QuestionSuperseded: "Not answered: you wrote something else.",
 		ports.QuestionExpired:    "Not answered in time.",
@@ -79,7 +90,7 @@ func Settled(q ports.Question) ports.Content {
 
 func (a *Asker) question(about ports.About, kind ports.QuestionKind, text string, choices ...string) (ports.Question, ports.Content) {
 	q := ports.Question{ID: questionID(about.Turn, about.Steps), Turn: about.Turn, In: about.In, Person: about.Person, Kind: kind,
-		Step: about.Step, Call: about.Call, Text: text, State: ports.QuestionOpen, Expires: time.Now().Add(a.cfg.Expires), Reply: about.Reply}
+		Step: about.Step, Call: about.Call, Text: text, State: ports.QuestionOpen, Expires: time.Now().Add(a.cfg.Expires), GroupWait: a.cfg.GroupWait, Reply: about.Reply}
 	field := ports.Field{Name: ports.AnswerField, Required: true}
 	for i := 0; i < len(choices); i += 2 {
 		field.Choices = append(field.Choices, ports.Choice{Question: q.ID, Field: ports.AnswerField, Value: choices[i], Label: choices[i+1]})

@@ -26,7 +26,7 @@ func (a *Asker) Message(s ports.Sight, person ports.PersonID, now time.Time, edi
 	}
 	q := *s.Open
 	if q.Person != person {
-		return a.wait(q, person, now), true
+		return wait(q, person, now), true
 	}
 	if v, typed := typedAnswer(q, s.Message); typed {
 		return answered(q, person, v, edit), true
@@ -49,9 +49,9 @@ func (a *Asker) Stopped(s ports.Sight, person ports.PersonID, edit func(ports.Qu
 }
 
 // wait lets another person's message wait, and the question not for ever.
-func (a *Asker) wait(q ports.Question, person ports.PersonID, now time.Time) ports.Route {
+func wait(q ports.Question, person ports.PersonID, now time.Time) ports.Route {
 	r := ports.Route{Kind: ports.RouteLane, Person: person}
-	if latest := now.Add(a.cfg.GroupWait); q.Expires.After(latest) {
+	if latest := now.Add(q.GroupWait); q.Expires.After(latest) {
 		q.Expires = latest
 		r.Question = &q
 	}

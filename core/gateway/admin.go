@@ -33,7 +33,11 @@ func (g *Gateway) CallTool(ctx context.Context, name string, args json.RawMessag
 	key := "admin/" + strconv.FormatInt(began.UnixNano(), 36)
 	info, r := g.tools.Call(ctx, name, args, ports.ToolCall{Person: "admin", Key: key}, agent.NewHost(g.log, name))
 	g.log.Info("admin_tool_call", "mcp_server", info.Server, "tool", name, "outcome", r.Outcome, "dur", time.Since(began))
-	detail, err := json.Marshal(map[string]any{"arguments": args, "outcome": r.Outcome})
+	shown := any(args)
+	if !json.Valid(args) {
+		shown = string(args)
+	}
+	detail, err := json.Marshal(map[string]any{"arguments": shown, "outcome": r.Outcome})
 	if err == nil {
 		err = g.opt.Store.Append(context.WithoutCancel(ctx), ports.AuditEntry{Actor: "admin", What: "tool_call", Ref: name, Detail: detail})
 	}

@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"context"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	"dragoman/core/inbox"
+	"dragoman/core/internal/guard"
 	"dragoman/ports"
 )
 
@@ -25,6 +25,9 @@ const (
 	leaseRenew = time.Second
 	leaseLimit = 4 * time.Second // without a renewal for so long we act as if it were lost
 	keyRetry   = time.Minute     // a refused token waits for an admin
+	// runGrace is how long an adapter may take to end what it runs: an MCP server
+	// is asked, then told, then killed.
+	runGrace = 10 * time.Second
 )
 
 // runChannel keeps one channel receiving until ctx ends, whatever its adapter does.
@@ -53,12 +56,7 @@ func (g *Gateway) runChannel(ctx context.Context, c Channel, in *inbox.Inbox) {
 }
 
 // receive runs the adapter once, under the channel's lease where it has one.
-func (g *Gateway) receive(ctx context.Context, c Channel, in *inbox.Inbox) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = ports.Errorf(ports.KindInternal, "channel "+c.Name, "panic: %v\n%s", r, debug.Stack())
-		}
-	}()
+func (g *Gateway) receive(ctx context.Context, c Channel, in *inbox.Inbox) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var epoch atomic.Int64
@@ -82,10 +80,17 @@ func (g *Gateway) receive(ctx context.Context, c Channel, in *inbox.Inbox) (err 
 	}
 	g.channelState(c.Name, stateRunning, nil)
 	g.log.Info("channel_running", "channel", c.Name)
-	err = c.Port.Run(ctx, in.Receiver(c.Name, epoch.Load))
+	err := g.guarded(ctx, "channel "+c.Name, func(ctx context.Context) error { return c.Port.Run(ctx, in.Receiver(c.Name, epoch.Load)) })
 	if err == nil {
 		err = ports.Errorf(ports.KindTemporary, "channel "+c.Name, "it stopped receiving")
 	}
+	return err
+}
+
+// guarded runs an adapter's Run. One that panics gives an error; one that does
+// not end soon after ctx does is left behind.
+func (g *Gateway) guarded(ctx context.Context, op string, run func(context.Context) error) error {
+	_, err := guard.Do(ctx, runGrace, &g.leaks, op, func(ctx context.Context) (struct{}, error) { return struct{}{}, run(ctx) })
 	return err
 }
 
@@ -114,10 +119,29 @@ func (g *Gateway) keep(ctx context.Context, lost func(), name string, epoch int6
 	}
 }
 
+// reasons are what anybody may read about a fault; the log has the rest.
+var reasons = map[ports.Kind]string{
+	ports.KindTemporary:    "the platform cannot be reached",
+	ports.KindTimeout:      "the platform does not answer",
+	ports.KindRateLimited:  "the platform asks to wait",
+	ports.KindUnauthorized: "the platform refuses the token",
+	ports.KindConflict:     "somebody else receives for this account",
+	ports.KindUnavailable:  "it cannot be written or read now",
+	ports.KindFenced:       "another gateway has taken over",
+}
+
+// reason tells a fault without its details: /readyz needs no login.
+func reason(err error) string {
+	if words, ok := reasons[ports.KindOf(err)]; ok {
+		return words
+	}
+	return "it failed: see the log"
+}
+
 func (g *Gateway) channelState(name, state string, err error) {
 	s := ports.ChannelState{Name: name, State: state}
 	if err != nil {
-		s.Err = err.Error()
+		s.Err = reason(err)
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -143,14 +167,7 @@ func (g *Gateway) runSource(ctx context.Context, s Source, reg ports.Registrar) 
 	retry := backoff.NewExponentialBackOff()
 	retry.MaxInterval = 30 * time.Second
 	for ctx.Err() == nil {
-		err := func() (err error) {
-			defer func() {
-				if r := recover(); r != nil {
-					err = ports.Errorf(ports.KindInternal, "tool source", "panic: %v\n%s", r, debug.Stack())
-				}
-			}()
-			return s.Port.Run(ctx, reg)
-		}()
+		err := g.guarded(ctx, "tool source "+s.Name, func(ctx context.Context) error { return s.Port.Run(ctx, reg) })
 		if ctx.Err() != nil {
 			return
 		}

@@ -89,7 +89,7 @@ func TestAnExpiredQuestionLosesItsButtons(t *testing.T) {
 	}
 }
 
-func TestAPiecOfNoTextIsNoTextYet(t *testing.T) {
+func TestAnEmptyPieceOfTextHoldsNothingUp(t *testing.T) {
 	w := newWorld(t)
 	w.opt.Agents = []gateway.Agent{{Config: agent.Config{Models: []agent.Model{{Port: pieces{"", "hel", "lo"}}}}}}
 	w.startFailing(0, refused)
@@ -304,4 +304,56 @@ func TestAPromptThatCannotBePostedDoesNotWaitForAnAnswer(t *testing.T) {
 	w.start()
 	w.chat.say(t, "ann", "go")
 	eventually(t, "the person hears something", func() bool { return len(w.chat.texts()) > 0 })
+}
+
+func TestAStopOfAnotherInAGroupWaitsNoLongerThanAMessage(t *testing.T) {
+	w := newWorld(t)
+	w.opt.Ask.GroupWait = 10 * time.Millisecond
+	w.model.reply = calls("srv__ask_a")
+	w.start()
+	w.chat.receive(t, inGroup("ann", "go"))
+	w.shown(1)
+	w.chat.receive(t, inGroup("bob", "/stop"))
+	eventually(t, "bob is answered though ann is silent", func() bool {
+		return strings.Contains(strings.Join(w.chat.texts(), "\n"), "Only the person whose question I am working on can stop it.")
+	})
+}
+
+func TestTheFirstAdminsCodeIsNotForTheModel(t *testing.T) {
+	for _, say := range []string{"CODE", "/pair CODE", "/start CODE"} {
+		w := newWorld(t)
+		rules := w.opt.Access.Channels["chat"]
+		rules.Mode = "pairing"
+		w.opt.Access.Channels["chat"] = rules
+		w.model.reply = echo
+		w.start()
+		code, err := w.g.FirstAdminCode(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.chat.say(t, "ann", strings.Replace(say, "CODE", code, 1))
+		if got := w.shown(1)[0]; strings.Contains(got, code) || len(w.model.asked()) > 0 {
+			t.Errorf("%s: the model was told the code, and answered %q", say, got)
+		}
+	}
+}
+
+func TestACallThatOutlivesItsTurnsTimeWasNotStoppedByThePerson(t *testing.T) {
+	w := newWorld(t)
+	w.model.turnTimeout = 100 * time.Millisecond
+	w.model.reply = calls("srv__slow")
+	w.start()
+	w.chat.say(t, "ann", "go")
+	w.shown(1)
+	w.settled()
+	w.model.mu.Lock()
+	w.model.reply = echo
+	w.model.mu.Unlock()
+	w.chat.say(t, "ann", "and?")
+	w.shown(2)
+	for _, e := range w.model.asked()[1].Entries {
+		if e.Role == ports.RoleTool && strings.Contains(e.Text, "person stopped") {
+			t.Errorf("the model is told %q of a turn whose time was over", e.Text)
+		}
+	}
 }

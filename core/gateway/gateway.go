@@ -186,7 +186,7 @@ func (g *Gateway) parts(box *outbox.Outbox) inbox.Parts {
 	}
 	return inbox.Parts{
 		Admit: g.admit(box),
-		Match: inbox.Matcher(g.asker, g.command, box.Render, ask.Settled),
+		Match: inbox.Matcher(g.asker, g.command, box.Render),
 		Turn: func(ctx context.Context, l ports.Lease, w ports.Work, news <-chan struct{}) error {
 			a := byChannel[l.In.Channel]
 			if a == nil {
@@ -212,7 +212,7 @@ func (g *Gateway) admit(box *outbox.Outbox) func(context.Context, ports.Message)
 		if err != nil {
 			return inbox.Verdict{}, err
 		}
-		out := inbox.Verdict{Person: v.Person, Role: v.Role, Drop: v.Drop, Undo: v.Undo}
+		out := inbox.Verdict{Person: v.Person, Role: v.Role, Drop: v.Drop, Welcome: v.Welcome, Undo: v.Undo}
 		if v.Refusal != "" {
 			out.Refusal = notice(box, m.In, v.Key, v.Refusal, m.Reply)
 		}

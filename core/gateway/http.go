@@ -71,7 +71,7 @@ func (g *Gateway) Ready(ctx context.Context) ports.Readiness {
 	defer cancel()
 	r := ports.Readiness{Ready: true, Store: "ok", Channels: []ports.ChannelState{}, Servers: map[string]int{}}
 	if _, err := g.opt.Store.Backlog(ctx); err != nil {
-		r.Ready, r.Store = false, err.Error()
+		r.Ready, r.Store = false, reason(err)
 	}
 	g.mu.Lock()
 	for _, c := range g.channels {

@@ -34,6 +34,7 @@ type Verdict struct {
 	Role    ports.Role
 	Drop    bool
 	Refusal []ports.Delivery
+	Welcome bool   // this message let its sender in: it is greeted, and is for nobody else
 	Undo    func() // takes back what the admission counted, when the commit failed; may be nil
 }
 

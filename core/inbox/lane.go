@@ -1,6 +1,8 @@
 package inbox
 
 import (
+	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -78,6 +80,7 @@ func (x *Inbox) run(in ports.Conversation, n *lane) {
 		default:
 			x.log.Error("lane_failed", "channel", in.Channel, "chat", in.Chat, "thread", in.Thread, "kind", ports.KindOf(err), "err", err)
 			x.more(n)
+			x.parts.Flush(l) // a commit of unknown outcome may have left something to send
 			x.pause(failures.NextBackOff())
 		}
 	}
@@ -85,6 +88,11 @@ func (x *Inbox) run(in ports.Conversation, n *lane) {
 
 // once looks at the conversation and runs the turn that is due, if one is.
 func (x *Inbox) once(l ports.Lease, n *lane) (ran bool, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = ports.Errorf(ports.KindInternal, "lane", "panic: %v\n%s", r, debug.Stack())
+		}
+	}()
 	select { // what came before Load is in w; what comes after it is news
 	case <-n.news:
 	default:
@@ -108,12 +116,14 @@ func (x *Inbox) once(l ports.Lease, n *lane) (ran bool, err error) {
 }
 
 // due reports whether there is something to run: a turn that is not parked, or
-// messages with no turn before them.
+// that its person stopped just before it was; or messages with no turn before them.
 func due(w ports.Work) bool {
-	if w.Turn != nil {
-		return w.Turn.State == ports.TurnRunning
+	if w.Turn == nil {
+		return len(w.Waiting) > 0
 	}
-	return len(w.Waiting) > 0
+	return w.Turn.State == ports.TurnRunning || slices.ContainsFunc(w.Waiting, func(m ports.Inbox) bool {
+		return m.Route == ports.RouteControl && m.Person == w.Turn.Person
+	})
 }
 
 func (x *Inbox) pause(d time.Duration) {

@@ -16,28 +16,28 @@ type Asks interface {
 	Press(s ports.Sight, person ports.PersonID, edit func(ports.Question) []ports.Delivery) ports.Route
 	Message(s ports.Sight, person ports.PersonID, now time.Time, edit func(ports.Question) []ports.Delivery) (ports.Route, bool)
 	Stopped(s ports.Sight, person ports.PersonID, edit func(ports.Question) []ports.Delivery) (ports.Route, bool)
+	Settled(q ports.Question, render func(ports.Conversation, ports.Content) []ports.Content) []ports.Delivery
 }
 
+// Render makes the platform's parts of content.
+type Render = func(ports.Conversation, ports.Content) []ports.Content
+
 // Matcher makes the Match function of Parts: press, command, answer, lane, in
-// this order. render makes the platform's parts of content; settled is what a
-// prompt shows once its question is settled.
-func Matcher(asks Asks, command Command, render func(ports.Conversation, ports.Content) []ports.Content, settled func(ports.Question) ports.Content) func(ports.Sight, Verdict) ports.Route {
-	edit := func(q ports.Question) []ports.Delivery {
-		parts := render(q.In, settled(q))
-		if q.Prompt == "" || len(parts) != 1 {
-			return nil
-		}
-		return []ports.Delivery{{ID: q.Prompt + "/settled", Edits: q.Prompt, Optional: true,
-			Out: ports.Outgoing{In: q.In, Content: parts[0], Nonce: q.Prompt + "/settled", Reply: q.Reply}}}
-	}
+// this order. render makes the platform's parts of content.
+func Matcher(asks Asks, command Command, render Render) func(ports.Sight, Verdict) ports.Route {
+	edit := func(q ports.Question) []ports.Delivery { return asks.Settled(q, render) }
 	return func(s ports.Sight, v Verdict) ports.Route {
 		m := s.Message
 		if m.Choice != nil {
 			return asks.Press(s, v.Person, edit)
 		}
-		if name, args, ok := ParseCommand(m.Text); ok {
+		name, args, ok := parseCommand(m.Text)
+		if v.Welcome {
+			name, args, ok = "start", "", true
+		}
+		if ok {
 			if name == "stop" {
-				return stop(s, v, asks, edit)
+				return stop(s, v, asks, edit, render)
 			}
 			if answer, ok := command(name, args, v); ok {
 				return reply(s, v, answer, render)
@@ -50,9 +50,9 @@ func Matcher(asks Asks, command Command, render func(ports.Conversation, ports.C
 	}
 }
 
-// ParseCommand splits "/name args". Platforms' own "/name@bot" is undone by
+// parseCommand splits "/name args". Platforms' own "/name@bot" is undone by
 // their adapters.
-func ParseCommand(text string) (name, args string, ok bool) {
+func parseCommand(text string) (name, args string, ok bool) {
 	text = strings.TrimSpace(text)
 	if !strings.HasPrefix(text, "/") {
 		return "", "", false
@@ -66,15 +66,20 @@ func ParseCommand(text string) (name, args string, ok bool) {
 }
 
 // stop routes a /stop: to the open question of its person, else to the lane,
-// where the running turn sees it.
-func stop(s ports.Sight, v Verdict, asks Asks, edit func(ports.Question) []ports.Delivery) ports.Route {
+// where the running turn sees it. Another person's turn is not theirs to stop.
+func stop(s ports.Sight, v Verdict, asks Asks, edit func(ports.Question) []ports.Delivery, render Render) ports.Route {
 	if r, ok := asks.Stopped(s, v.Person, edit); ok {
 		return r
+	}
+	if s.Turn != nil && s.Turn.Person != v.Person {
+		return reply(s, v, textNotYours, render)
 	}
 	return ports.Route{Kind: ports.RouteControl, Person: v.Person}
 }
 
-func reply(s ports.Sight, v Verdict, answer string, render func(ports.Conversation, ports.Content) []ports.Content) ports.Route {
+const textNotYours = "Only the person whose question I am working on can stop it."
+
+func reply(s ports.Sight, v Verdict, answer string, render Render) ports.Route {
 	turn := ports.TurnID(s.Message.In, s.Seq)
 	r := ports.Route{Kind: ports.RouteReply, Person: v.Person}
 	for i, part := range render(s.Message.In, ports.Content{Text: answer}) {

@@ -1,6 +1,7 @@
 package outbox
 
 import (
+	"runtime/debug"
 	"strings"
 	"unicode/utf8"
 
@@ -18,7 +19,7 @@ func (o *Outbox) Render(in ports.Conversation, c ports.Content) []ports.Content 
 		c = choicesAsText(c)
 	}
 	if ch.renderer != nil {
-		parts, err := ch.renderer.Render(c)
+		parts, err := ch.render(c)
 		if err == nil && len(parts) > 0 {
 			return parts
 		}
@@ -31,6 +32,16 @@ func (o *Outbox) Render(in ports.Conversation, c ports.Content) []ports.Content 
 	}
 	parts[len(parts)-1].Choices = c.Choices
 	return parts
+}
+
+// render asks the adapter; one that panics costs the form, not the answer.
+func (ch *channel) render(c ports.Content) (parts []ports.Content, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = ports.Errorf(ports.KindInternal, "render", "panic: %v\n%s", r, debug.Stack())
+		}
+	}()
+	return ch.renderer.Render(c)
 }
 
 // choicesAsText lists the choices for a channel without buttons.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -12,18 +13,18 @@ import (
 	"dragoman/ports"
 )
 
-// flush sends what is pending, in order; droppable ones never stand before an
-// answer. Its error is the store's or the context's: a send that fails is
-// either tried again here or given up.
+// flush sends what is pending, in order. What may be dropped never stands before
+// an answer: it comes when nothing else is pending, looked up anew, for it may
+// edit what was just posted. The error is the store's or the context's: a send
+// that fails is either tried again here or given up.
 func (o *Outbox) flush(l ports.Lease, list []ports.Delivery) error {
-	for _, optional := range []bool{false, true} {
-		for _, d := range list {
-			if d.Optional != optional {
-				continue
-			}
-			if err := o.deliver(l, d); err != nil {
-				return err
-			}
+	due := slices.DeleteFunc(slices.Clone(list), func(d ports.Delivery) bool { return d.Optional })
+	if len(due) == 0 {
+		due = list
+	}
+	for _, d := range due {
+		if err := o.deliver(l, d); err != nil {
+			return err
 		}
 	}
 	return nil

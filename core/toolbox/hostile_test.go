@@ -3,9 +3,9 @@ package toolbox
 import (
 	"encoding/json"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"dragoman/ports"
 )
@@ -29,13 +29,15 @@ func TestAHostileSchemaCannotFloodThePrompt(t *testing.T) {
 	}
 }
 
-func TestAHostileSchemaCannotHoldUpATurn(t *testing.T) {
+func TestAHostileSchemaCannotFillTheMemory(t *testing.T) {
 	b := newBox(Config{Default: ports.PolicyAllow})
-	b.Add(Source{Name: "bad"}).Register(ports.Catalog{Tools: []ports.ToolPort{still{Name: "x", InputSchema: doubling(20)}}})
-	began := time.Now()
+	b.Add(Source{Name: "bad"}).Register(ports.Catalog{Tools: []ports.ToolPort{still{Name: "x", InputSchema: doubling(15)}}})
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
 	b.View(Filter{}, nil).Check(t.Context(), ports.Call{Name: "bad__x", Arguments: json.RawMessage(`{"n":1}`)})
-	if d := time.Since(began); d > 500*time.Millisecond {
-		t.Errorf("a schema of %d bytes keeps a turn for %s, and each 60 bytes more double that", len(doubling(20)), d)
+	runtime.ReadMemStats(&after)
+	if n := after.TotalAlloc - before.TotalAlloc; n > 8<<20 {
+		t.Errorf("a schema of %d bytes takes %d MiB to check one argument, and each 60 bytes more double that", len(doubling(15)), n>>20)
 	}
 }
 
@@ -47,11 +49,12 @@ func (broken) Spec() ports.ToolSpec { panic("boom") }
 func TestASourceThatPanicsAtRegisteringHarmsNoOther(t *testing.T) {
 	b := newBox(Config{Default: ports.PolicyAllow})
 	b.Add(Source{Name: "good"}).Register(named("x"))
-	func() {
-		defer func() { _ = recover() }()
-		b.Add(Source{Name: "bad"}).Register(ports.Catalog{Tools: []ports.ToolPort{broken{}}})
-	}()
-	b.Add(Source{Name: "other"}).Register(named("y"))
+	register := func(source string, c ports.Catalog) {
+		defer func() { _ = recover() }() // as the gateway does around a source's Run
+		b.Add(Source{Name: source}).Register(c)
+	}
+	register("bad", ports.Catalog{Tools: []ports.ToolPort{broken{}}})
+	register("other", named("y"))
 	if got := strings.Join(names(b.Tools()), " "); got != "good__x other__y" {
 		t.Errorf("the tools are %q", got)
 	}

@@ -54,8 +54,8 @@ func (b *Toolbox) rebuild() {
 func (b *Toolbox) accepted(s *source) []*tool {
 	var list []*tool
 	seen := map[string]bool{}
-	for _, p := range s.catalog.Tools {
-		spec := p.Spec()
+	for _, o := range s.tools {
+		spec := o.spec
 		if seen[spec.Name] || spec.Name == "" {
 			b.log.Warn("tool_dropped", "mcp_server", s.Name, "tool", spec.Name, "err", "its name is empty or there twice")
 			continue
@@ -64,7 +64,7 @@ func (b *Toolbox) accepted(s *source) []*tool {
 		if len(s.Tools.Allow) > 0 && !matchesAny(s.Tools.Allow, spec.Name) {
 			continue
 		}
-		list = append(list, &tool{port: p, spec: spec, own: spec.Name, source: s})
+		list = append(list, &tool{port: o.port, spec: spec, own: spec.Name, source: s})
 	}
 	return list
 }

@@ -26,6 +26,10 @@ var outcomes = map[ports.Kind]struct {
 	ports.KindTooLarge:     {ports.CallProtocol, "The tool's answer was too large to be taken."},
 }
 
+// blocksMax bounds the images and sounds of one result, in bytes: they stay in
+// the journal and in the prompts that follow.
+const blocksMax = 4 << 20
+
 func failed(err error) ports.CallResult {
 	kind := ports.KindOf(err)
 	o, ok := outcomes[kind]
@@ -41,17 +45,23 @@ func failed(err error) ports.CallResult {
 // result turns what a tool said into what the model reads, the long part of it
 // kept as an artifact of the conversation.
 func (b *Toolbox) result(ctx context.Context, c ports.ToolCall, r ports.ToolResult) ports.CallResult {
-	out := ports.CallResult{Outcome: ports.CallOK, NeedsInput: r.NeedsInput, Structured: r.Structured, Content: r.Content}
+	if r.NeedsInput != nil {
+		return ports.CallResult{Outcome: ports.CallToolError, Text: "The tool asks for input that cannot be given in this chat."}
+	}
+	out := ports.CallResult{Outcome: ports.CallOK, Structured: r.Structured, Content: r.Content}
 	if r.IsError {
 		out.Outcome = ports.CallToolError
 	}
 	var text []string
+	room := blocksMax
 	for _, block := range r.Content {
 		switch block.Kind {
 		case ports.BlockText:
 			text = append(text, block.Text)
 		case ports.BlockImage, ports.BlockAudio:
-			out.Blocks = append(out.Blocks, block)
+			if room -= len(block.Data); room >= 0 {
+				out.Blocks = append(out.Blocks, block)
+			}
 			text = append(text, fmt.Sprintf("[%s, %s, %d bytes]", block.Kind, block.MIME, len(block.Data)))
 		case ports.BlockLink:
 			text = append(text, strings.TrimSpace(fmt.Sprintf("[%s](%s) %s", block.Name, block.URI, block.Text)))

@@ -53,8 +53,14 @@ type Toolbox struct {
 // source is what one source last said.
 type source struct {
 	Source
-	catalog ports.Catalog
-	state   ports.State
+	tools []offered
+	state ports.State
+}
+
+// offered is a tool as its source registered it.
+type offered struct {
+	port ports.ToolPort
+	spec ports.ToolSpec
 }
 
 // tool is a tool ready to be called.
@@ -88,9 +94,13 @@ type registrar struct {
 }
 
 func (r *registrar) Register(c ports.Catalog) {
+	tools := make([]offered, len(c.Tools))
+	for i, p := range c.Tools { // before the lock: a source that panics here harms nobody else
+		tools[i] = offered{p, p.Spec()}
+	}
 	r.box.mu.Lock()
 	defer r.box.mu.Unlock()
-	r.source.catalog = c
+	r.source.tools = tools
 	r.box.rebuild()
 	r.box.announce()
 }
@@ -119,7 +129,7 @@ func (b *Toolbox) Servers() []ports.ServerInfo {
 	list := []ports.ServerInfo{}
 	for _, name := range sortedKeys(b.sources) {
 		if s := b.sources[name]; name != "" {
-			list = append(list, ports.ServerInfo{Name: name, Tools: len(s.catalog.Tools), State: s.state})
+			list = append(list, ports.ServerInfo{Name: name, Tools: len(s.tools), State: s.state})
 		}
 	}
 	return list

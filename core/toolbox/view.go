@@ -1,16 +1,9 @@
 package toolbox
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
-
-	"github.com/santhosh-tekuri/jsonschema/v6"
-	"golang.org/x/text/language"
-	"golang.org/x/text/message"
 
 	"dragoman/core/internal/guard"
 	"dragoman/ports"
@@ -86,72 +79,4 @@ func (v *View) sees(t *tool) bool {
 		return false
 	}
 	return !matchesAny(v.filter.Deny, t.spec.Name)
-}
-
-// noLoader refuses references of untrusted schemas to files and the network.
-type noLoader struct{}
-
-func (noLoader) Load(url string) (any, error) {
-	return nil, fmt.Errorf("a schema may not refer to %s", url)
-}
-
-// schemaMax bounds the schemas that are compiled: compiling holds everybody up.
-const schemaMax = 256 << 10
-
-// compile prepares a tool's schema. One that does not compile costs the check,
-// not the tool.
-func compile(schema json.RawMessage) *jsonschema.Schema {
-	if len(schema) > schemaMax {
-		return nil
-	}
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema))
-	if err != nil {
-		return nil
-	}
-	c := jsonschema.NewCompiler()
-	c.UseLoader(noLoader{})
-	if c.AddResource("tool.json", doc) != nil {
-		return nil
-	}
-	s, err := c.Compile("tool.json")
-	if err != nil {
-		return nil
-	}
-	return s
-}
-
-// check says in words what is wrong with arguments, "" if nothing is.
-func (t *tool) check(args json.RawMessage) string {
-	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(args))
-	if err != nil {
-		return "they are not valid JSON"
-	}
-	if _, ok := v.(map[string]any); !ok {
-		return "they must be a JSON object"
-	}
-	if t.schema == nil {
-		return ""
-	}
-	err = t.schema.Validate(v)
-	if err == nil {
-		return ""
-	}
-	invalid, ok := err.(*jsonschema.ValidationError)
-	if !ok {
-		return err.Error()
-	}
-	return strings.Join(leaves(invalid, message.NewPrinter(language.English)), "\n")
-}
-
-// leaves are the faults themselves, without the branches that lead to them.
-func leaves(e *jsonschema.ValidationError, p *message.Printer) []string {
-	if len(e.Causes) == 0 {
-		at := "/" + strings.Join(e.InstanceLocation, "/")
-		return []string{fmt.Sprintf("- at %s: %s", at, e.ErrorKind.LocalizedString(p))}
-	}
-	var list []string
-	for _, c := range e.Causes {
-		list = append(list, leaves(c, p)...)
-	}
-	return list
 }

@@ -1,0 +1,481 @@
+package gateway_test
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"dragoman/adapters/sqlstore"
+	"dragoman/core/agent"
+	"dragoman/core/gateway"
+	"dragoman/core/toolbox"
+	"dragoman/ports"
+)
+
+// fault is how one write of the store goes wrong.
+type fault int
+
+const (
+	killBefore fault = iota // the process dies before the commit
+	killAfter               // the process dies after the commit, before it hears of it
+	refused                 // nothing is written, the next try works
+	unsure                  // it is written, and its caller is told that nobody knows
+)
+
+var faults = map[fault]string{killBefore: "killed before", killAfter: "killed after", refused: "refused"}
+
+// failing is a store of which one write of the turns' goes wrong. After a death
+// it answers like the store of somebody else: the lanes of the dead leave.
+type failing struct {
+	gateway.Store
+	at   int // which write, from 1
+	how  fault
+	died chan struct{}
+
+	mu         sync.Mutex
+	n          int
+	dead       bool
+	loadFails  int    // how many of the next loads fail
+	beforePark func() // called once, before the next park
+
+	writing sync.RWMutex // held for reading by each write under way
+}
+
+var errDead = &ports.Error{Kind: ports.KindFenced, Op: "a dead process"}
+
+func (f *failing) isDead() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.dead
+}
+
+func (f *failing) die() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.dead {
+		f.dead = true
+		close(f.died)
+	}
+}
+
+// write makes a write that counts.
+func (f *failing) write(do func() error) error {
+	f.writing.RLock()
+	defer f.writing.RUnlock()
+	f.mu.Lock()
+	if f.dead {
+		f.mu.Unlock()
+		return errDead
+	}
+	f.n++
+	hit := f.n == f.at
+	f.mu.Unlock()
+	switch {
+	case !hit:
+		return do()
+	case f.how == killBefore:
+		f.die()
+		return errDead
+	case f.how == refused:
+		return ports.Errorf(ports.KindUnavailable, "write", "the disk is full for a moment")
+	}
+	if err := do(); err != nil {
+		return err
+	}
+	if f.how == unsure {
+		return ports.Errorf(ports.KindUnsure, "write", "nobody knows")
+	}
+	f.die()
+	return errDead
+}
+
+func (f *failing) Accept(ctx context.Context, src ports.Source, b ports.Batch, route func(ports.Sight) ports.Route) (got ports.Accepted, err error) {
+	err = f.write(func() error { got, err = f.Store.Accept(ctx, src, b, route); return err })
+	if err != nil {
+		return ports.Accepted{}, err
+	}
+	return got, nil
+}
+
+func (f *failing) Record(ctx context.Context, l ports.Lease, c ports.Change) error {
+	return f.write(func() error { return f.Store.Record(ctx, l, c) })
+}
+
+func (f *failing) Park(ctx context.Context, l ports.Lease, c ports.Change) error {
+	f.mu.Lock()
+	before := f.beforePark
+	f.beforePark = nil
+	f.mu.Unlock()
+	if before != nil {
+		before()
+	}
+	return f.write(func() error { return f.Store.Park(ctx, l, c) })
+}
+
+func (f *failing) Finish(ctx context.Context, l ports.Lease, c ports.Change, o ports.Outcome) error {
+	return f.write(func() error { return f.Store.Finish(ctx, l, c, o) })
+}
+
+func (f *failing) Delivered(ctx context.Context, l ports.Lease, id string, r ports.Receipt) error {
+	return f.write(func() error { return f.Store.Delivered(ctx, l, id, r) })
+}
+
+// The dead read nothing either.
+
+func (f *failing) Load(ctx context.Context, l ports.Lease) (ports.Work, error) {
+	f.mu.Lock()
+	fails := f.loadFails > 0
+	if fails {
+		f.loadFails--
+	}
+	f.mu.Unlock()
+	switch {
+	case f.isDead():
+		return ports.Work{}, errDead
+	case fails:
+		return ports.Work{}, ports.Errorf(ports.KindUnavailable, "load", "the disk cannot be read for a moment")
+	}
+	return f.Store.Load(ctx, l)
+}
+
+func (f *failing) Pending(ctx context.Context, l ports.Lease) ([]ports.Delivery, error) {
+	if f.isDead() {
+		return nil, errDead
+	}
+	return f.Store.Pending(ctx, l)
+}
+
+// The sweep's writes come when they come: they do not count, but die too.
+
+func (f *failing) Claim(ctx context.Context, limit int) ([]ports.Lease, error) {
+	f.writing.RLock()
+	defer f.writing.RUnlock()
+	if f.isDead() {
+		return nil, errDead
+	}
+	return f.Store.Claim(ctx, limit)
+}
+
+func (f *failing) Expire(ctx context.Context, limit int) (ports.Accepted, error) {
+	f.writing.RLock()
+	defer f.writing.RUnlock()
+	if f.isDead() {
+		return ports.Accepted{}, errDead
+	}
+	return f.Store.Expire(ctx, limit)
+}
+
+// startFailing is start on a store of which the at-th write goes wrong.
+func (w *world) startFailing(at int, how fault) *failing {
+	w.t.Helper()
+	log := slog.New(slog.DiscardHandler)
+	if os.Getenv("GATEWAY_LOG") != "" {
+		log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	}
+	store, err := sqlstore.Open(w.t.Context(), sqlstore.Config{Dir: w.dir, Sync: "normal"}, log)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	f := &failing{Store: store, at: at, how: how, died: make(chan struct{})}
+	w.store = store
+	opt := w.opt
+	opt.Store, opt.Log = f, log
+	opt.Channels = []gateway.Channel{{Name: "chat", Port: w.chat, Agent: "main", SendsInFlight: 8}}
+	opt.Sources = []gateway.Source{{Source: toolbox.Source{Name: "srv", Timeout: time.Second}, Port: w.tools}}
+	opt.Agents = []gateway.Agent{{Config: agent.Config{Name: "main", MaxSteps: 5, TurnTimeout: cmp.Or(w.turnTimeout(), time.Minute),
+		Models: []agent.Model{{Name: "m", Port: w.port(), ContextTokens: 32000}}}}}
+	w.g = gateway.New(opt)
+	soft, end := context.WithCancel(context.WithoutCancel(w.t.Context()))
+	done := make(chan error, 1)
+	go func() { done <- w.g.Run(soft, context.WithoutCancel(soft)) }()
+	w.stop = func() {
+		end()
+		if err := <-done; err != nil {
+			w.t.Errorf("Run: %v", err)
+		}
+	}
+	w.chat.await(w.t)
+	return f
+}
+
+// port is the model, or what the test wraps around it.
+func (w *world) port() ports.ModelPort {
+	if w.opt.Agents != nil {
+		return w.opt.Agents[0].Models[0].Port
+	}
+	return w.model
+}
+
+// bury goes on with what a dead process left on the disk: its files as they were
+// at its death, owners included.
+func (w *world) bury(f *failing) {
+	w.t.Helper()
+	f.writing.Lock()
+	left := w.t.TempDir()
+	for _, name := range []string{"dragoman.db", "dragoman.db-wal"} {
+		if err := copyFile(filepath.Join(left, name), filepath.Join(w.dir, name)); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	f.writing.Unlock()
+	w.end()
+	w.dir = left
+}
+
+func copyFile(to, from string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.Create(to)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return cmp.Or(err, out.Close())
+}
+
+// try delivers a message as a platform does that waits for the receipt.
+func (c *chat) try(ctx context.Context, m ports.Message) error {
+	c.mu.Lock()
+	in := c.in
+	c.mu.Unlock()
+	m.ID, m.Addressed, m.Private, m.From, m.In.Chat = ports.MessageID("in-"+m.Event), true, true, "ann", "ann"
+	return in.Receive(ctx, ports.Batch{Messages: []ports.Message{m}, Cursor: m.Event})
+}
+
+// drama is what a person says, and how they answer the questions.
+type drama struct {
+	name     string
+	calls    []string
+	approve  string // the answer to an approval: a button, or a text
+	unknown  string // the answer to a question about an unknown outcome
+	stopWhen string // /stop is said once this tool runs
+}
+
+var dramas = []drama{
+	{name: "no tool"},
+	{name: "readers and writers", calls: []string{"srv__read_a", "srv__write_a", "srv__read_b", "srv__write_b"}, unknown: "skip"},
+	{name: "run again", calls: []string{"srv__write_a", "srv__write_b"}, unknown: "again"},
+	{name: "an unknown outcome stops", calls: []string{"srv__write_a", "srv__write_b"}, unknown: "stop"},
+	{name: "approvals", calls: []string{"srv__ask_a", "srv__read_a", "srv__ask_b"}, approve: "yes", unknown: "skip"},
+	{name: "refusals", calls: []string{"srv__ask_a", "srv__write_a", "srv__ask_b"}, approve: "no", unknown: "skip"},
+	{name: "superseded", calls: []string{"srv__ask_a", "srv__write_a"}, approve: "rather not", unknown: "never mind"},
+	{name: "stopped at a question", calls: []string{"srv__ask_a"}, approve: "/stop", unknown: "skip"},
+	{name: "stopped at a tool", calls: []string{"srv__read_a", "srv__slow", "srv__write_a"}, unknown: "skip", stopWhen: "slow"},
+}
+
+// TestNothingIsLostOrDoneTwiceWhereverItFails lets each write of a turn go wrong
+// in each way, and looks at the rows when all is done.
+func TestNothingIsLostOrDoneTwiceWhereverItFails(t *testing.T) {
+	for _, d := range dramas {
+		t.Run(d.name, func(t *testing.T) {
+			writes := play(t, d, 0, refused)
+			for how, name := range faults {
+				for at := 1; at <= writes; at++ {
+					t.Run(fmt.Sprintf("%s %d", name, at), func(t *testing.T) {
+						t.Parallel()
+						play(t, d, at, how)
+					})
+				}
+			}
+		})
+	}
+}
+
+// play plays a drama to its end and checks what is left. It returns how many
+// writes it took.
+func play(t *testing.T, d drama, at int, how fault) int {
+	w := newWorld(t)
+	if w.model.reply = echo; len(d.calls) > 0 {
+		w.model.reply = calls(d.calls...)
+	}
+	f := w.startFailing(at, how)
+	todo := []ports.Message{{Event: "go", Text: "go"}}
+	events, asked, first := map[string]bool{"go": true}, map[string]bool{}, f
+	deadline := time.Now().Add(15 * time.Second)
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for ; ; <-tick.C {
+		if time.Now().After(deadline) {
+			t.Fatalf("it never comes to an end; the chat shows %q\n%s", w.chat.texts(), w.rows())
+		}
+		select {
+		case <-f.died:
+			w.bury(f)
+			f = w.startFailing(0, refused)
+		default:
+		}
+		if d.stopWhen != "" && !events["stop"] && w.tools.ran(d.stopWhen) > 0 {
+			events["stop"] = true
+			todo = append(todo, ports.Message{Event: "stop", Text: "/stop"})
+		}
+		for i := range w.chat.texts() {
+			if m, ok := d.answer(w.chat.post(i).out.Content, asked); ok {
+				events[m.Event] = true
+				todo = append(todo, m)
+			}
+		}
+		if len(todo) > 0 {
+			if w.chat.try(t.Context(), todo[0]) == nil {
+				todo = todo[1:]
+			}
+			continue
+		}
+		if !f.isDead() && w.over() {
+			break
+		}
+	}
+	w.end()
+	w.check(t, d, len(events))
+	first.mu.Lock()
+	defer first.mu.Unlock()
+	return first.n
+}
+
+// answer is what the person does about a message that they have not answered.
+func (d drama) answer(c ports.Content, asked map[string]bool) (ports.Message, bool) {
+	if len(c.Choices) == 0 || asked[c.Choices[0].Question] {
+		return ports.Message{}, false
+	}
+	asked[c.Choices[0].Question] = true
+	say := d.approve
+	if c.Choices[0].Value == ports.AnswerAgain {
+		say = d.unknown
+	}
+	m := ports.Message{Event: "answer " + c.Choices[0].Question, Text: say}
+	for _, ch := range c.Choices {
+		if ch.Value == say {
+			m.Text, m.Choice = "", &ports.Choice{Question: ch.Question, Field: ch.Field, Value: ch.Value}
+		}
+	}
+	return m, true
+}
+
+// query runs f on each row of a query, on a connection of its own.
+func (w *world) query(q string, f func(scan func(...any) error) error) {
+	w.t.Helper()
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(w.dir, "dragoman.db")+"?_pragma=busy_timeout(5000)")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer db.Close()
+	rows, err := db.QueryContext(w.t.Context(), q)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := f(rows.Scan); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+// exec changes rows behind the gateway's back.
+func (w *world) exec(q string) {
+	w.t.Helper()
+	w.query(q, func(func(...any) error) error { return nil })
+}
+
+// count is the number that a query gives.
+func (w *world) count(q string) (n int) {
+	w.t.Helper()
+	w.query(q, func(scan func(...any) error) error { return scan(&n) })
+	return n
+}
+
+// over reports whether no row asks for anything more.
+func (w *world) over() bool {
+	if b, err := w.store.Backlog(w.t.Context()); err != nil || b != (ports.Backlog{}) || w.g.Busy() > 0 {
+		return false
+	}
+	return w.count(`SELECT (SELECT COUNT(*) FROM turn WHERE state <> 'done') + (SELECT COUNT(*) FROM inbox WHERE turn IS NULL)
+		+ (SELECT COUNT(*) FROM outbox WHERE state = 'pending')`) == 0 && w.g.Busy() == 0
+}
+
+// rows tells the state of the store, for a test that failed.
+func (w *world) rows() string {
+	var b strings.Builder
+	for _, q := range []string{
+		`SELECT 'conv', id, COALESCE(owner, '-') || ' epoch ' || epoch || ' ready ' || ready FROM conv`,
+		`SELECT 'inbox', seq || ' ' || route, COALESCE(turn, 'waits') FROM inbox ORDER BY seq`,
+		`SELECT 'turn', id, state || ' ' || outcome FROM turn`,
+		`SELECT 'step', turn || '/' || idx, kind || ' ' || call || ' ' || body FROM step ORDER BY turn, idx`,
+		`SELECT 'question', turn, state FROM question`,
+		`SELECT 'outbox', delivery, state FROM outbox ORDER BY id`,
+	} {
+		w.query(q, func(scan func(...any) error) error {
+			var kind, key, what string
+			err := scan(&kind, &key, &what)
+			fmt.Fprintf(&b, "%-9s %s: %s\n", kind, key, what)
+			return err
+		})
+	}
+	return b.String()
+}
+
+// check looks at all that is left when a drama is over.
+func (w *world) check(t *testing.T, d drama, events int) {
+	t.Helper()
+	for what, q := range map[string]string{
+		"messages of no turn, or of one that is not there": `SELECT COUNT(*) FROM inbox i LEFT JOIN turn t ON t.id = i.turn WHERE t.id IS NULL`,
+		"turns without an outcome":                         `SELECT COUNT(*) FROM turn WHERE outcome = '' OR state <> 'done'`,
+		"turns with a gap in their steps": `SELECT COUNT(*) FROM turn t WHERE lane = 1 AND (SELECT COUNT(*) FROM step WHERE turn = t.id) <> t.steps
+			OR (SELECT COALESCE(MAX(idx), -1) FROM step WHERE turn = t.id) <> t.steps - 1`,
+		"turns without one final step":      `SELECT COUNT(*) FROM turn t WHERE (SELECT COUNT(*) FROM step WHERE turn = t.id AND kind = 'final') <> 1`,
+		"turns whose end nobody was told":   `SELECT COUNT(*) FROM turn t WHERE NOT EXISTS (SELECT 1 FROM outbox WHERE turn = t.id AND question = '' AND optional = 0 AND state = 'sent')`,
+		"calls of a reply without a result": `SELECT COUNT(*) FROM step s, json_each(s.body, '$.calls') c WHERE s.kind = 'reply' AND NOT EXISTS (SELECT 1 FROM step r WHERE r.turn = s.turn AND r.kind = 'result' AND r.call = c.key AND r.idx > s.idx)`,
+		"results of a call that has one":    `SELECT COUNT(*) - COUNT(DISTINCT turn || '/' || call) FROM step WHERE kind = 'result'`,
+		"open questions":                    `SELECT COUNT(*) FROM question WHERE state = 'open'`,
+		"conversations that are still held": `SELECT COUNT(*) FROM conv WHERE owner IS NOT NULL`,
+	} {
+		if n := w.count(q); n != 0 {
+			t.Errorf("%d %s", n, what)
+		}
+	}
+	if n := w.count(`SELECT COUNT(*) FROM inbox`); n != events {
+		t.Errorf("%d messages are stored, %d were sent", n, events)
+	}
+	w.tools.mu.Lock()
+	byKey := map[string][]string{}
+	for i, k := range w.tools.keys {
+		byKey[k] = append(byKey[k], w.tools.order[i])
+	}
+	w.tools.mu.Unlock()
+	for k, ran := range byKey {
+		slices.Sort(ran)
+		if len(slices.Compact(slices.Clone(ran))) != 1 {
+			t.Errorf("one key for several tools: %s is of %v", k, ran)
+		}
+		if !strings.HasPrefix(ran[0], "read_") && len(ran) > 1 && d.unknown != ports.AnswerAgain {
+			t.Errorf("%s ran %d times", ran[0], len(ran))
+		}
+	}
+	sends := map[string]int{}
+	for i := range w.chat.texts() {
+		sends[w.chat.post(i).out.Nonce]++
+	}
+	for nonce, n := range sends {
+		if n > 2 {
+			t.Errorf("%s was posted %d times", nonce, n)
+		}
+	}
+	for _, r := range w.model.asked() {
+		checkCallsAnswered(t, r)
+	}
+	if t.Failed() {
+		t.Logf("the chat shows %q\n%s", w.chat.texts(), w.rows())
+	}
+}
