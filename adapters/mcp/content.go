@@ -1,0 +1,153 @@
+package mcp
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+
+	"dragoman/ports"
+)
+
+// decodeResult maps the result of tools/call (MCP server/tools, "Tool Result").
+// It is lenient in all that does not change the meaning: an unknown kind of
+// content is the text of its JSON, a missing one that of the structured content.
+func decodeResult(raw json.RawMessage) (ports.ToolResult, error) {
+	var r struct {
+		ResultType json.RawMessage `json:"resultType"`
+		Content    json.RawMessage `json:"content"`
+		Structured json.RawMessage `json:"structuredContent"`
+		IsError    json.RawMessage `json:"isError"`
+		Task       json.RawMessage `json:"task"`
+	}
+	if !isObject(raw) {
+		return ports.ToolResult{}, malformed("the result of tools/call is no object")
+	}
+	if err := json.Unmarshal(raw, &r); err != nil {
+		return ports.ToolResult{}, malformed("the result of tools/call is malformed: %v", err)
+	}
+	result := ports.ToolResult{IsError: string(r.IsError) == "true" || string(r.IsError) == `"true"`}
+	if !isNull(r.Structured) {
+		result.Structured = bytes.Clone(r.Structured)
+	}
+	switch {
+	case !isNull(r.Content):
+		result.Content = decodeContent(r.Content)
+	case result.Structured != nil:
+		result.Content = []ports.Block{jsonBlock(r.Structured)}
+	case !isNull(r.ResultType) && text(r.ResultType) != "complete", !isNull(r.Task):
+		return ports.ToolResult{}, malformed("the tool did not finish (a task, or a request for input), which is not supported")
+	default:
+		return ports.ToolResult{}, malformed("the result of tools/call has no content")
+	}
+	return result, nil
+}
+
+func decodeContent(raw json.RawMessage) []ports.Block {
+	var list []json.RawMessage
+	if json.Unmarshal(raw, &list) != nil {
+		list = []json.RawMessage{raw}
+	}
+	blocks := make([]ports.Block, 0, len(list))
+	for _, one := range list {
+		blocks = append(blocks, decodeBlock(one))
+	}
+	return blocks
+}
+
+// decodeBlock never fails: what it does not understand is shown as it came.
+func decodeBlock(raw json.RawMessage) ports.Block {
+	var b struct {
+		Type        string          `json:"type"`
+		Text        *string         `json:"text"`
+		Data        *string         `json:"data"`
+		MIME        string          `json:"mimeType"`
+		URI         string          `json:"uri"`
+		Name        string          `json:"name"`
+		Title       string          `json:"title"`
+		Description string          `json:"description"`
+		Resource    json.RawMessage `json:"resource"`
+	}
+	if json.Unmarshal(raw, &b) != nil {
+		return jsonBlock(raw)
+	}
+	switch {
+	case b.Type == "text" && b.Text != nil:
+		return ports.Block{Kind: ports.BlockText, Text: *b.Text}
+	case b.Type == "image" && b.Data != nil:
+		return dataBlock(ports.BlockImage, b.MIME, *b.Data)
+	case b.Type == "audio" && b.Data != nil:
+		return dataBlock(ports.BlockAudio, b.MIME, *b.Data)
+	case b.Type == "resource_link" && b.URI != "":
+		return ports.Block{Kind: ports.BlockLink, URI: b.URI, MIME: b.MIME, Name: first(b.Title, b.Name), Text: b.Description}
+	case b.Type == "resource":
+		return resourceBlock(raw, b.Resource)
+	}
+	return jsonBlock(raw)
+}
+
+func resourceBlock(raw, resource json.RawMessage) ports.Block {
+	var r struct {
+		URI  string  `json:"uri"`
+		MIME string  `json:"mimeType"`
+		Text *string `json:"text"`
+		Blob *string `json:"blob"`
+	}
+	if json.Unmarshal(resource, &r) != nil || r.URI == "" {
+		return jsonBlock(raw)
+	}
+	block := ports.Block{Kind: ports.BlockResource, URI: r.URI, MIME: r.MIME}
+	switch {
+	case r.Text != nil:
+		block.Text = *r.Text
+	case r.Blob != nil:
+		data, ok := decodeBase64(*r.Blob)
+		if !ok {
+			return unreadable(ports.BlockResource, r.MIME)
+		}
+		block.Data = data
+	}
+	return block
+}
+
+func dataBlock(kind ports.BlockKind, mime, encoded string) ports.Block {
+	data, ok := decodeBase64(encoded)
+	if !ok {
+		return unreadable(kind, mime)
+	}
+	return ports.Block{Kind: kind, MIME: mime, Data: data}
+}
+
+func unreadable(kind ports.BlockKind, mime string) ports.Block {
+	return ports.Block{Kind: ports.BlockText, Text: "[" + string(kind) + " " + mime + " whose data is not valid base64]"}
+}
+
+// decodeBase64 takes the standard alphabet, with or without padding.
+func decodeBase64(s string) ([]byte, bool) {
+	data, err := base64.StdEncoding.DecodeString(s)
+	if err != nil {
+		data, err = base64.RawStdEncoding.DecodeString(s)
+	}
+	return data, err == nil
+}
+
+// jsonBlock shows a JSON value as text; a string as what it says.
+func jsonBlock(raw json.RawMessage) ports.Block {
+	var s string
+	if json.Unmarshal(raw, &s) == nil && !isNull(raw) {
+		return ports.Block{Kind: ports.BlockText, Text: s}
+	}
+	var compact bytes.Buffer
+	if json.Compact(&compact, raw) != nil {
+		return ports.Block{Kind: ports.BlockText, Text: string(raw)}
+	}
+	return ports.Block{Kind: ports.BlockText, Text: compact.String()}
+}
+
+func first(texts ...string) string {
+	for _, t := range texts {
+		if t != "" {
+			return t
+		}
+	}
+	return ""
+}

@@ -1,0 +1,34 @@
+// Package mcp makes one MCP server a source of tools (ports.ToolSource).
+//
+// What it promises:
+//
+//   - One server's failure is its own. A server that is missing, mute, hostile
+//     or dead shows in its State and fails the calls to its own tools; it costs
+//     a bounded amount of memory (max_message_bytes for a message, as much for
+//     all tool definitions) and never blocks a caller beyond its deadline.
+//   - A call is sent once. A connection that is lost fails the calls in flight
+//     with KindUnavailable; nothing is sent again.
+//   - A child sees only the environment its config names, dies with this
+//     process (Linux), and is gone, with its process group, when Run returns.
+//   - What a server declares is passed on as it wrote it. One malformed tool is
+//     left out and named; the others stay.
+//
+// The parts, from the wire up:
+//
+//	process    a child with its pipes and its process group
+//	stdio      JSON-RPC over such a child; a link
+//	session    the MCP handshake and requests over any link
+//	catalog    tools/list → tools; content: tools/call → a result
+//	Source     keeps a session alive and the catalog registered
+//
+// link is mcp-go's transport.BidirectionalInterface with the news of its loss.
+// Another transport is another link, made by dial; nothing above it changes.
+// mcp-go's typed client is not used: it decodes a whole list or nothing, drops
+// the schema keywords it does not know, and takes {} for an answer.
+//
+// The client speaks the revisions up to 2025-11-25, which begin with
+// initialize. It does not probe for 2026-07-28 (server/discover): a server that
+// ignores the probe would cost seconds of its time-out, and servers on stdio
+// negotiate 2025-11-25. A server that speaks only the newer one says so in its
+// answer, and the State repeats it.
+package mcp

@@ -1,0 +1,101 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"dragoman/ports"
+)
+
+// lostError is a connection that is over, or was never there.
+type lostError struct {
+	reason string
+	cause  error // may be nil
+}
+
+func (e *lostError) Error() string { return e.reason }
+func (e *lostError) Unwrap() error { return e.cause }
+
+// malformedError is an answer that MCP does not allow.
+type malformedError struct{ what string }
+
+func (e *malformedError) Error() string { return e.what }
+
+func malformed(format string, args ...any) error {
+	return &malformedError{what: fmt.Sprintf(format, args...)}
+}
+
+// answerError is an error object that the server answered with (JSON-RPC 2.0
+// section 5.1).
+type answerError struct {
+	code    int
+	message string
+}
+
+func newAnswerError(d *mcp.JSONRPCErrorDetails) error {
+	return &answerError{code: d.Code, message: d.Message}
+}
+
+func (e *answerError) Error() string {
+	return fmt.Sprintf("the server answered error %d: %s", e.code, clip(e.message, maxErrorText))
+}
+
+// unknownTool reports whether the server says that it has no such tool. MCP
+// gives this the code of bad arguments (server/tools, "Error Handling"), so
+// that only the words tell them apart.
+func (e *answerError) unknownTool() bool {
+	text := strings.ToLower(e.message)
+	return strings.Contains(text, "unknown tool") || strings.Contains(text, "tool") && strings.Contains(text, "not found")
+}
+
+// wrap makes err the *ports.Error of the operation.
+func wrap(op string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &ports.Error{Kind: kindOf(err), Op: "mcp " + op, Err: err}
+}
+
+func kindOf(err error) ports.Kind {
+	var (
+		lost      *lostError
+		malformed *malformedError
+		answer    *answerError
+	)
+	switch {
+	case errors.As(err, &lost):
+		return ports.KindUnavailable
+	case errors.As(err, &malformed):
+		return ports.KindProtocol
+	case errors.As(err, &answer):
+		return answer.kind()
+	}
+	return ports.KindOf(err)
+}
+
+func (e *answerError) kind() ports.Kind {
+	switch {
+	case e.code == mcp.INVALID_PARAMS && e.unknownTool(), e.code == mcp.METHOD_NOT_FOUND:
+		return ports.KindNotFound
+	case e.code == mcp.INVALID_PARAMS:
+		return ports.KindInvalid
+	}
+	return ports.KindProtocol
+}
+
+// timeoutError names the time-out that was over.
+type timeoutError struct {
+	within time.Duration
+	cause  error
+}
+
+func (e *timeoutError) Error() string {
+	return strings.Replace(e.cause.Error(), context.DeadlineExceeded.Error(), "timeout "+e.within.String(), 1)
+}
+
+func (e *timeoutError) Unwrap() error { return e.cause }

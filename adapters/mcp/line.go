@@ -1,0 +1,57 @@
+package mcp
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+)
+
+var errLineTooLong = errors.New("line too long")
+
+// keepBuffer is how much memory a reader holds on to between two lines.
+const keepBuffer = 1 << 20
+
+// lineReader reads lines of at most max bytes: no peer decides how much memory
+// it gets. A longer line is cut if cut is set, else it is errLineTooLong.
+type lineReader struct {
+	r   *bufio.Reader
+	max int
+	cut bool
+	buf []byte
+}
+
+func newLineReader(r io.Reader, max int, cut bool) *lineReader {
+	return &lineReader{r: bufio.NewReaderSize(r, 32<<10), max: max, cut: cut}
+}
+
+// next gives the next line without its end, valid until the next call. Text
+// before the end of the stream counts as a line.
+func (l *lineReader) next() ([]byte, error) {
+	if cap(l.buf) > keepBuffer {
+		l.buf = nil
+	}
+	l.buf = l.buf[:0]
+	for {
+		part, err := l.r.ReadSlice('\n')
+		if err == nil {
+			part = bytes.TrimRight(part, "\r\n")
+		}
+		if room := l.max - len(l.buf); len(part) > room {
+			if !l.cut {
+				return nil, errLineTooLong
+			}
+			part = part[:room]
+		}
+		l.buf = append(l.buf, part...)
+		switch {
+		case err == nil:
+			return l.buf, nil
+		case errors.Is(err, bufio.ErrBufferFull):
+		case len(l.buf) > 0:
+			return l.buf, nil // the error comes again with the next call
+		default:
+			return nil, err
+		}
+	}
+}

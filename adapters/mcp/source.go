@@ -1,0 +1,96 @@
+package mcp
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+
+	"dragoman/ports"
+)
+
+// Source is one MCP server as a source of tools. Safe for many goroutines.
+type Source struct {
+	cfg  Config
+	log  *slog.Logger
+	dial func(Config, *slog.Logger) link
+
+	session atomic.Pointer[session] // nil while there is no connection
+	redials chan redial
+
+	mu      sync.Mutex
+	running chan struct{} // closed when the present Run ends; nil between two
+}
+
+// redial is a wish for a new connection; what came of it is sent once.
+type redial chan error
+
+var (
+	_ ports.ToolSource  = (*Source)(nil)
+	_ ports.Reconnector = (*Source)(nil)
+)
+
+// New makes the source of one server. It starts nothing. An error is
+// KindInvalid and says which key of cfg is wrong.
+func New(cfg Config, log *slog.Logger) (*Source, error) {
+	cfg, err := cfg.complete()
+	if err != nil {
+		return nil, &ports.Error{Kind: ports.KindInvalid, Op: "mcp config", Err: err}
+	}
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	return &Source{cfg: cfg, log: log, dial: dial, redials: make(chan redial)}, nil
+}
+
+// Run connects, registers the server's tools and keeps connected until ctx
+// ends. The server's process is gone when it returns, which takes about four
+// seconds at most, with a server that leaves only when killed. A second Run
+// beside the first is KindConflict.
+func (s *Source) Run(ctx context.Context, reg ports.Registrar) error {
+	done := make(chan struct{})
+	s.mu.Lock()
+	if s.running != nil {
+		s.mu.Unlock()
+		return ports.Errorf(ports.KindConflict, "mcp run", "the source is running already")
+	}
+	s.running = done
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		s.running = nil
+		s.mu.Unlock()
+		close(done)
+	}()
+	newSupervisor(s, reg).run(ctx)
+	return ctx.Err()
+}
+
+// Reconnect drops the connection, makes a new one now and tells what came of
+// it. Calls in flight fail with KindUnavailable, which this is also if the
+// source is not running.
+func (s *Source) Reconnect(ctx context.Context) error {
+	s.mu.Lock()
+	running := s.running
+	s.mu.Unlock()
+	ended := &lostError{reason: "the server is not being run"}
+	if running == nil {
+		return wrap("reconnect", ended)
+	}
+	wish := make(redial, 1)
+	select {
+	case s.redials <- wish:
+	case <-running:
+		return wrap("reconnect", ended)
+	case <-ctx.Done():
+		return wrap("reconnect", ctx.Err())
+	}
+	select {
+	case err := <-wish:
+		return wrap("reconnect", err)
+	case <-running:
+		return wrap("reconnect", ended)
+	case <-ctx.Done():
+		return wrap("reconnect", ctx.Err())
+	}
+}

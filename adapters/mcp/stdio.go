@@ -1,0 +1,306 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/mark3labs/mcp-go/client/transport"
+	"github.com/mark3labs/mcp-go/mcp"
+)
+
+const (
+	// outQueue is how many messages may wait for a child that is slow to read.
+	outQueue = 16
+	// maxServing is how many requests of a server are worked on at a time.
+	maxServing = 8
+	// lastWords is how long output may trail behind a child's end; more comes
+	// only from a descendant that left the group and holds the pipe open.
+	lastWords = 300 * time.Millisecond
+)
+
+// stdio is JSON-RPC in lines over the pipes of a child (MCP basic/transports,
+// "stdio"). mcp-go's own stdio transport writes without a deadline while it
+// holds a lock, reads lines without a bound, and passes our environment on.
+type stdio struct {
+	cfg    Config
+	log    *slog.Logger
+	stderr *tail
+	proc   *process
+	out    chan frame
+	wg     sync.WaitGroup
+
+	lost    chan struct{}
+	stopped context.CancelFunc // ends the requests that are being served
+	serving chan struct{}
+
+	mu       sync.Mutex
+	err      error
+	pending  map[int64]chan *transport.JSONRPCResponse
+	noise    int
+	oddLine  string
+	onNotify func(mcp.JSONRPCNotification)
+	onAsk    transport.RequestHandler
+}
+
+// frame is a line to write. It is skipped if its sender left before its turn.
+type frame struct {
+	line []byte
+	left <-chan struct{}
+}
+
+var _ link = (*stdio)(nil)
+
+func newStdio(cfg Config, log *slog.Logger) *stdio {
+	return &stdio{
+		cfg:     cfg,
+		log:     log,
+		stderr:  &tail{redact: cfg.redactor()},
+		out:     make(chan frame, outQueue),
+		lost:    make(chan struct{}),
+		stopped: func() {},
+		serving: make(chan struct{}, maxServing),
+		pending: make(map[int64]chan *transport.JSONRPCResponse),
+	}
+}
+
+// Start starts the child. ctx does not bound its life.
+func (s *stdio) Start(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	proc, err := startProcess(s.cfg.Command, s.cfg.Args, s.cfg.environ(), s.cfg.Cwd)
+	if err != nil {
+		return &lostError{reason: err.Error(), cause: err}
+	}
+	s.proc = proc
+	life, stopped := context.WithCancel(context.WithoutCancel(ctx))
+	s.stopped = stopped
+	errsRead := make(chan struct{})
+	s.wg.Go(func() { s.read(life, errsRead) })
+	s.wg.Go(func() { defer close(errsRead); s.readStderr() })
+	s.wg.Go(s.write)
+	s.wg.Go(s.watch)
+	return nil
+}
+
+// SendRequest sends one request and waits for its answer. A request that ctx
+// ended before it was written is not written any more.
+func (s *stdio) SendRequest(ctx context.Context, r transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
+	id, ok := r.ID.Value().(int64)
+	if !ok {
+		return nil, fmt.Errorf("request id %v is not an int64", r.ID)
+	}
+	line, err := json.Marshal(r)
+	if err != nil {
+		return nil, fmt.Errorf("encode %s: %w", r.Method, err)
+	}
+	answer := make(chan *transport.JSONRPCResponse, 1)
+	s.mu.Lock()
+	s.pending[id] = answer
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		delete(s.pending, id)
+		s.mu.Unlock()
+	}()
+	if err := s.send(ctx, frame{line: line, left: ctx.Done()}); err != nil {
+		return nil, err
+	}
+	select {
+	case a := <-answer:
+		return a, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-s.lost:
+	}
+	select { // an answer that came with the last words counts
+	case a := <-answer:
+		return a, nil
+	default:
+		return nil, s.Err()
+	}
+}
+
+// SendNotification queues a notification, in order with the requests.
+func (s *stdio) SendNotification(ctx context.Context, n mcp.JSONRPCNotification) error {
+	line, err := json.Marshal(n)
+	if err != nil {
+		return fmt.Errorf("encode %s: %w", n.Method, err)
+	}
+	return s.send(ctx, frame{line: line})
+}
+
+// SetNotificationHandler is called before Start.
+func (s *stdio) SetNotificationHandler(h func(mcp.JSONRPCNotification)) { s.onNotify = h }
+
+// SetRequestHandler is called before Start.
+func (s *stdio) SetRequestHandler(h transport.RequestHandler) { s.onAsk = h }
+
+// GetSessionId is "": stdio has no sessions.
+func (s *stdio) GetSessionId() string { return "" }
+
+// Lost is closed when the connection is over.
+func (s *stdio) Lost() <-chan struct{} { return s.lost }
+
+// Err says why the connection is over.
+func (s *stdio) Err() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err
+}
+
+// Stderr is what the child printed last.
+func (s *stdio) Stderr() ([]string, int) { return s.stderr.last() }
+
+// Close ends the child and waits for it and for every goroutine of the link. A
+// child that answers to the end of its input is not signalled.
+func (s *stdio) Close() error {
+	if s.proc == nil {
+		s.fail("the connection was not made", nil)
+		return nil
+	}
+	healthy := s.fail("the connection was closed", nil)
+	err := s.proc.stop(healthy)
+	s.proc.closeOutputs()
+	if err != nil {
+		return err // waiting for what the kernel cannot end would hold up everybody
+	}
+	s.wg.Wait()
+	return nil
+}
+
+// Noise says what came on stdout that was not JSON-RPC.
+func (s *stdio) Noise() (lines int, first string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.noise, s.oddLine
+}
+
+func (s *stdio) send(ctx context.Context, f frame) error {
+	f.line = append(f.line, '\n')
+	select {
+	case <-s.lost:
+		return s.Err()
+	default:
+	}
+	select {
+	case s.out <- f:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-s.lost:
+		return s.Err()
+	}
+}
+
+// fail ends the connection for the reason given, and reports whether it was the first to.
+func (s *stdio) fail(reason string, cause error) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err != nil {
+		return false
+	}
+	s.err = &lostError{reason: reason, cause: cause}
+	close(s.lost)
+	s.stopped()
+	return true
+}
+
+// hungUp fails the connection that the child ended: by its death, if it is
+// dying, else by closing the pipe.
+func (s *stdio) hungUp(reason string, cause error) {
+	if s.proc.gone(lastWords) {
+		reason = "the process ended: " + s.proc.ending()
+	}
+	s.fail(reason, cause)
+}
+
+// write writes the queue. One line may take as long as a call: a server may be
+// slow to read while it works.
+func (s *stdio) write() {
+	for {
+		select {
+		case <-s.lost:
+			return
+		case f := <-s.out:
+			if isClosed(f.left) {
+				continue
+			}
+			if !s.writeLine(f.line) {
+				return
+			}
+		}
+	}
+}
+
+func (s *stdio) writeLine(line []byte) bool {
+	err := s.proc.stdin.SetWriteDeadline(time.Now().Add(s.cfg.CallTimeout))
+	if err == nil {
+		_, err = s.proc.stdin.Write(line)
+	}
+	switch {
+	case err == nil:
+		return true
+	case brokenPipe(err):
+		s.hungUp("the server closed its input", err)
+	default:
+		s.fail(fmt.Sprintf("the server did not read its input for %s", s.cfg.CallTimeout), err)
+	}
+	return false
+}
+
+// watch lets the readers come to an end when the child is gone, even if
+// somebody else holds the pipes open.
+func (s *stdio) watch() {
+	<-s.proc.exited
+	soon := time.Now().Add(lastWords)
+	_ = s.proc.stdout.SetReadDeadline(soon)
+	_ = s.proc.stderr.SetReadDeadline(soon)
+}
+
+func (s *stdio) readStderr() {
+	lines := newLineReader(s.proc.stderr, 4*maxLineText, true)
+	for {
+		line, err := lines.next()
+		if err != nil {
+			return
+		}
+		s.stderr.add(string(line))
+	}
+}
+
+// read takes what the child says until its output ends. It goes on while the
+// link is being closed, so that the child is not stuck in a write.
+func (s *stdio) read(life context.Context, errsRead <-chan struct{}) {
+	lines := newLineReader(s.proc.stdout, s.cfg.MaxMessageBytes, false)
+	for {
+		line, err := lines.next()
+		switch {
+		case err == nil:
+			s.take(life, line)
+			continue
+		case errors.Is(err, errLineTooLong):
+			s.fail(fmt.Sprintf("the server sent a message of more than %d bytes (max_message_bytes)", s.cfg.MaxMessageBytes), err)
+		default:
+			if s.proc.gone(lastWords) {
+				<-errsRead // its last words on stderr belong to the state
+			}
+			s.hungUp("the server closed its output", err)
+		}
+		return
+	}
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,237 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"dragoman/ports"
+)
+
+const (
+	firstRetry = 500 * time.Millisecond
+	lastRetry  = 30 * time.Second
+	// healthy is how long a connection must have held for the next loss to
+	// count as the first.
+	healthy = 30 * time.Second
+	// settle is how long the tools must have stayed as they are before they are
+	// listed again: servers announce changes one by one.
+	settle = 200 * time.Millisecond
+	// listPause is the least time between two lists: a server that announces a
+	// change whenever it is asked does not keep us busy.
+	listPause = time.Second
+	// stderrEvery is how often news on stderr are looked for.
+	stderrEvery = 2 * time.Second
+)
+
+// supervisor is one Run of a Source: it alone connects, registers and reports.
+type supervisor struct {
+	*Source
+	reg       ports.Registrar
+	retry     *backoff.ExponentialBackOff
+	state     ports.State
+	connected bool // has been, in this Run
+	stderrAt  int
+	waiting   []redial
+}
+
+func newSupervisor(s *Source, reg ports.Registrar) *supervisor {
+	retry := backoff.NewExponentialBackOff()
+	retry.InitialInterval, retry.MaxInterval, retry.Multiplier, retry.RandomizationFactor = firstRetry, lastRetry, 2, 0.2
+	return &supervisor{Source: s, reg: reg, retry: retry, state: ports.State{Transport: "stdio"}}
+}
+
+func (v *supervisor) run(ctx context.Context) {
+	v.report(ports.PhaseConnecting)
+	for ctx.Err() == nil {
+		err := v.connection(ctx)
+		if ctx.Err() != nil {
+			break
+		}
+		if len(v.waiting) == 0 {
+			v.pause(ctx, err)
+		}
+	}
+	v.state.RetryIn = 0
+	v.report(ports.PhaseStopped)
+}
+
+// connection makes one connection and stays with it until it is lost, dropped
+// by a wish to reconnect (nil), or ctx ends.
+func (v *supervisor) connection(ctx context.Context) error {
+	if v.connected {
+		v.state.Restarts++
+	}
+	l := v.dial(v.cfg, v.log)
+	defer v.hangUp(l)
+	begun := time.Now()
+	s, tools, err := v.connect(ctx, l)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		v.degraded(l, err, 0)
+		return err
+	}
+	v.log.Info("mcp server ready", "tools", len(tools.specs), "protocol", s.protocol, "peer", s.peer, "dur", time.Since(begun))
+	v.connected = true
+	v.state.Protocol, v.state.Peer = s.protocol, s.peer
+	v.session.Store(s)
+	v.offer(l, tools)
+	v.settleWishes(nil)
+	err = v.serve(ctx, s, l)
+	v.session.Store(nil)
+	if err != nil && ctx.Err() == nil {
+		v.degraded(l, err, time.Since(begun))
+	}
+	return err
+}
+
+// connect starts l, shakes hands and lists the tools, within the time-out.
+func (v *supervisor) connect(ctx context.Context, l link) (*session, *listing, error) {
+	ctx, cancel := context.WithTimeout(ctx, v.cfg.Timeout)
+	defer cancel()
+	s, err := open(ctx, l)
+	if err != nil {
+		return nil, nil, err
+	}
+	tools, err := s.list(ctx, v.cfg.Trusted, v.cfg.MaxMessageBytes)
+	return s, tools, err
+}
+
+// hangUp closes l. Nobody is told more than the log: the next try is what counts.
+func (v *supervisor) hangUp(l link) {
+	if err := l.Close(); err != nil {
+		v.log.Error("mcp server does not end", "err", err)
+	}
+}
+
+// offer registers the tools and says that they are ready, in this order.
+func (v *supervisor) offer(l link, tools *listing) {
+	catalog := ports.Catalog{Tools: make([]ports.ToolPort, 0, len(tools.specs))}
+	for _, spec := range tools.specs {
+		catalog.Tools = append(catalog.Tools, &tool{source: v.Source, spec: spec})
+	}
+	v.reg.Register(catalog)
+	v.state.RetryIn = 0
+	v.state.Err = v.cfg.redactor().Replace(tools.note())
+	if v.state.Err != "" {
+		v.log.Warn("mcp server lists what cannot be used", "err", v.state.Err)
+	}
+	v.hear(l)
+	v.report(ports.PhaseReady)
+}
+
+// serve watches over a connection that works. nil: somebody wishes a new one.
+func (v *supervisor) serve(ctx context.Context, s *session, l link) error {
+	var relist <-chan time.Time
+	listed := time.Now()
+	listen := time.NewTicker(stderrEvery)
+	defer listen.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-l.Lost():
+			return l.Err()
+		case wish := <-v.redials:
+			v.waiting = append(v.waiting, wish)
+			v.report(ports.PhaseConnecting)
+			return nil
+		case <-s.changed:
+			relist = time.After(max(settle, listPause-time.Since(listed)))
+		case <-relist:
+			relist = nil
+			v.relist(ctx, s, l)
+			listed = time.Now()
+		case <-listen.C:
+			if _, at := l.Stderr(); at != v.stderrAt {
+				v.hear(l)
+				v.report(ports.PhaseReady)
+			}
+		}
+	}
+}
+
+// relist replaces the catalog. If the server cannot say what it has, what it
+// last had stays.
+func (v *supervisor) relist(ctx context.Context, s *session, l link) {
+	bounded, cancel := context.WithTimeout(ctx, v.cfg.Timeout)
+	defer cancel()
+	tools, err := s.list(bounded, v.cfg.Trusted, v.cfg.MaxMessageBytes)
+	switch {
+	case err == nil:
+		v.log.Info("mcp server changed its tools", "tools", len(tools.specs))
+		v.offer(l, tools)
+	case ctx.Err() == nil && !isClosed(l.Lost()):
+		v.state.Err = v.words(err)
+		v.log.Warn("mcp server changed its tools and cannot list them", "kind", kindOf(err), "err", v.state.Err)
+		v.report(ports.PhaseReady)
+	}
+}
+
+// degraded notes a failed or lost connection and when the next try is. held is
+// how long it worked.
+func (v *supervisor) degraded(l link, err error, held time.Duration) {
+	if held >= healthy {
+		v.retry.Reset()
+	}
+	v.state.RetryIn = v.retry.NextBackOff()
+	if errors.Is(err, errNoCommand) {
+		v.state.RetryIn = lastRetry // somebody has to install it
+	}
+	words := v.words(err)
+	if words != v.state.Err || held > 0 {
+		v.log.Warn("mcp server not connected", "kind", kindOf(err), "err", words)
+	}
+	v.state.Err = words
+	v.hear(l)
+	v.settleWishes(err)
+	v.report(ports.PhaseDegraded)
+}
+
+// pause waits for the next try, or for somebody who wishes it now.
+func (v *supervisor) pause(ctx context.Context, err error) {
+	if err == nil {
+		return
+	}
+	t := time.NewTimer(v.state.RetryIn)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return
+	case wish := <-v.redials:
+		v.waiting = append(v.waiting, wish)
+		v.report(ports.PhaseConnecting)
+	case <-t.C:
+	}
+}
+
+func (v *supervisor) settleWishes(err error) {
+	for _, wish := range v.waiting {
+		wish <- err
+	}
+	v.waiting = nil
+}
+
+func (v *supervisor) hear(l link) {
+	v.state.Stderr, v.stderrAt = l.Stderr()
+}
+
+func (v *supervisor) report(p ports.Phase) {
+	v.state.Phase = p
+	out := v.state
+	out.Stderr = slices.Clone(v.state.Stderr)
+	v.reg.State(out)
+}
+
+// words is an error as people read it, without the secrets of the config.
+func (v *supervisor) words(err error) string {
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = &timeoutError{within: v.cfg.Timeout, cause: err}
+	}
+	return clip(v.cfg.redactor().Replace(err.Error()), 2*maxErrorText)
+}

@@ -1,0 +1,27 @@
+package mcp
+
+import (
+	"log/slog"
+
+	"github.com/mark3labs/mcp-go/client/transport"
+)
+
+// link is one connection to a server. Start makes it, Close ends it and waits
+// for all that belongs to it; neither is called twice. SendRequest and
+// SendNotification return when their context ends or the link is lost. The
+// notification handler is called from the reading goroutine and must not block;
+// the request handler has a goroutine of its own for each request.
+type link interface {
+	transport.BidirectionalInterface
+	// Lost is closed when the connection is over, whoever ended it.
+	Lost() <-chan struct{}
+	// Err says why. Only after Lost.
+	Err() error
+	// Stderr is what the peer printed last, and a number that changes with it.
+	Stderr() ([]string, int)
+}
+
+// dial makes the link that cfg asks for, not yet started.
+func dial(cfg Config, log *slog.Logger) link {
+	return newStdio(cfg, log)
+}
