@@ -1,0 +1,47 @@
+package demo
+
+import (
+	"context"
+	"crypto/rand"
+	"log/slog"
+	"strings"
+
+	"dragoman/ports"
+)
+
+// name is ModelReply.Model.
+const name = "demo"
+
+// Model is the stand-in. Safe for many goroutines: it holds nothing.
+type Model struct{ log *slog.Logger }
+
+var _ ports.ModelPort = (*Model)(nil)
+
+// New makes a Model. It never fails.
+func New(_ Config, log *slog.Logger) (*Model, error) {
+	return &Model{log: log.With(slog.String("model", name))}, nil
+}
+
+// Generate implements ports.ModelPort. It fails only when ctx ended. It uses no
+// tokens: Usage stays zero.
+func (m *Model) Generate(ctx context.Context, r ports.ModelRequest, onText func(string)) (ports.ModelReply, error) {
+	if ctx.Err() != nil {
+		return ports.ModelReply{}, wrap(ctx)
+	}
+	d := decide(r)
+	if d.call != nil {
+		call := *d.call
+		call.ID = "call_" + rand.Text()[:20]
+		m.log.DebugContext(ctx, "tool chosen", slog.String("tool", call.Name))
+		return ports.ModelReply{Calls: []ports.Call{call}, Model: name, Stop: ports.StopCalls}, nil
+	}
+	for _, word := range strings.SplitAfter(d.text, " ") {
+		if ctx.Err() != nil {
+			return ports.ModelReply{}, wrap(ctx)
+		}
+		if onText != nil && word != "" {
+			onText(word)
+		}
+	}
+	return ports.ModelReply{Text: d.text, Model: name, Stop: ports.StopEnd}, nil
+}

@@ -1,0 +1,23 @@
+// Package openai asks language models over OpenAI's chat completions wire: at
+// OpenAI itself and at everything that speaks the same (Ollama, vLLM,
+// llama.cpp, OpenRouter, DeepSeek, Gemini's compatible endpoint and others).
+//
+// It promises what ports.ModelPort does, and in particular:
+//
+//   - Each request streams. It succeeds only if the provider named a
+//     finish_reason: a stream that just ends, an HTML page, a JSON body or a
+//     broken frame is an error, and no call in it is handed out.
+//   - It never retries. Errors carry the kind that the provider's status, error
+//     type or text stands for, and the time to wait that it named.
+//   - Two clocks guard a request: one for the whole of it, one for each silence.
+//   - Fields that the provider adds to the standard (reasoning_content, Gemini's
+//     thought signatures) are kept as opaque state and sent back to the provider
+//     and model that made them, and to no other.
+//   - Nothing but Config is read: no OPENAI_* variable of the environment.
+//
+// The wire is in chat.go, request.go, reply.go and schema.go; what any wire
+// needs (the semaphore, the clocks, the kinds of error) is in model.go, watch.go
+// and errors.go.
+//
+// Source: https://platform.openai.com/docs/api-reference/chat.
+package openai

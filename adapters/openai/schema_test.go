@@ -1,0 +1,118 @@
+package openai
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+func TestProjectSchema(t *testing.T) {
+	for _, c := range []struct{ name, in, want string }{
+		{"nothing", ``, `{"type":"object","properties":{}}`},
+		{"no object", `[1]`, `{"type":"object","properties":{}}`},
+		{"null", `null`, `{"type":"object","properties":{}}`},
+		{"empty", `{}`, `{"type":"object","properties":{}}`},
+		{"as it should be", `{"type":"object","properties":{"a":{"type":"string","minLength":1}},"required":["a"],"additionalProperties":false}`,
+			`{"type":"object","properties":{"a":{"type":"string","minLength":1}},"required":["a"],"additionalProperties":false}`},
+		{"dialect", `{"$schema":"http://json-schema.org/draft-07/schema#","type":"object","properties":{}}`, `{"type":"object","properties":{}}`},
+		{"type list", `{"type":["object","null"]}`, `{"type":"object","properties":{}}`},
+		{"large integer", `{"properties":{"a":{"maximum":9007199254740993}}}`, `{"type":"object","properties":{"a":{"maximum":9007199254740993}}}`},
+		{"oneOf", `{"oneOf":[{"properties":{"a":{"type":"string"},"c":{}},"required":["a","c"]},{"properties":{"b":{"type":"integer"},"c":{}},"required":["b","c"]}]}`,
+			`{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"integer"},"c":{}},"required":["c"],"description":"Give one of: a + c; or b + c."}`},
+		{"anyOf keeps the root's own", `{"description":"D.","properties":{"x":{}},"required":["x"],"anyOf":[{"required":["y"],"properties":{"y":{}}},{"required":["z"],"properties":{"z":{}}}]}`,
+			`{"type":"object","description":"D. Give one of: y; or z.","properties":{"x":{},"y":{},"z":{}},"required":["x"]}`},
+		{"alternatives of one property", `{"oneOf":[{"properties":{"k":{"const":"a"}},"required":["k"]},{"properties":{"k":{"const":"b"}},"required":["k"]}]}`,
+			`{"type":"object","properties":{"k":{"anyOf":[{"const":"a"},{"const":"b"}]}},"required":["k"],"description":"Give one of: k; or k."}`},
+		{"allOf", `{"allOf":[{"properties":{"a":{}},"required":["a"]},{"properties":{"b":{}},"required":["b"]}]}`,
+			`{"type":"object","properties":{"a":{},"b":{}},"required":["a","b"]}`},
+		{"reference at the root", `{"$ref":"#/$defs/In","$defs":{"In":{"type":"object","properties":{"a":{"$ref":"#/$defs/A"}},"required":["a"]},"A":{"type":"string"}}}`,
+			`{"type":"object","properties":{"a":{"$ref":"#/$defs/A"}},"required":["a"],"$defs":{"In":{"type":"object","properties":{"a":{"$ref":"#/$defs/A"}},"required":["a"]},"A":{"type":"string"}}}`},
+		{"reference to itself", `{"$ref":"#","allOf":[{"$ref":"#"},{"$ref":"#"}],"properties":{"a":{}}}`, `{"type":"object","properties":{"a":{}}}`},
+		{"references abroad and nowhere", `{"properties":{"a":{"$ref":"https://example.org/s.json","description":"x"},"b":{"$ref":"#/$defs/none"}}}`,
+			`{"type":"object","properties":{"a":{"description":"x"},"b":{}}}`},
+		{"forbidden at the top", `{"type":"object","enum":[1],"not":{},"const":1,"if":{},"then":{},"else":{}}`, `{"type":"object","properties":{}}`},
+		{"what is no schema", `{"properties":{"a":"string","b":null,"c":true,"d":false,"e":{"type":"string"}},"required":["a","c","e"]}`,
+			`{"type":"object","properties":{"c":{},"e":{"type":"string"}},"required":["c","e"]}`},
+		{"properties in a wrong form", `{"properties":[1],"required":["a"]}`, `{"type":"object","properties":{}}`},
+		{"required in draft 3", `{"properties":{"a":{"type":"string","required":true}}}`, `{"type":"object","properties":{"a":{"type":"string"}}}`},
+		{"arrays", `{"properties":{"a":{"type":"array"},"b":{"type":"array","items":true},"c":{"type":"array","items":[{"type":"string"},{"type":"array"}],"additionalItems":false},"d":{"type":["array","null"]}}}`,
+			`{"type":"object","properties":{"a":{"type":"array","items":{}},"b":{"type":"array","items":{}},"c":{"type":"array","items":{"anyOf":[{"type":"string"},{"type":"array","items":{}}]}},"d":{"type":["array","null"],"items":{}}}}`},
+		{"deep inside", `{"properties":{"a":{"type":"object","properties":{"b":{"anyOf":[{"type":"array"},7,{"type":"null"}]}}}}}`,
+			`{"type":"object","properties":{"a":{"type":"object","properties":{"b":{"anyOf":[{"type":"array","items":{}},{"type":"null"}]}}}}}`},
+		{"properties with the names of keywords", `{"properties":{"items":{"type":"array"},"type":{"type":"string"},"required":{"type":"boolean"}},"required":["type"]}`,
+			`{"type":"object","properties":{"items":{"type":"array","items":{}},"type":{"type":"string"},"required":{"type":"boolean"}},"required":["type"]}`},
+		{"bounds of draft 4", `{"properties":{"a":{"minimum":0,"exclusiveMinimum":true},"b":{"maximum":9,"exclusiveMaximum":false}}}`,
+			`{"type":"object","properties":{"a":{"exclusiveMinimum":0},"b":{"maximum":9}}}`},
+		{"types that there are not", `{"properties":{"a":{"type":"any"},"b":{"type":["string","date"]},"c":{"type":7}}}`,
+			`{"type":"object","properties":{"a":{},"b":{"type":["string"]},"c":{}}}`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := json.Marshal(projectSchema(json.RawMessage(c.in)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := canonical(t, c.want); string(got) != want {
+				t.Errorf("got  %s\nwant %s", got, want)
+			}
+		})
+	}
+}
+
+func TestProjectSchemaIsBounded(t *testing.T) {
+	deep := strings.Repeat(`{"properties":{"a":`, 2000) + `{}` + strings.Repeat(`}}`, 2000)
+	bomb := `{"$defs":{"a":{"allOf":[{"$ref":"#/$defs/a"},{"$ref":"#/$defs/a"},{"$ref":"#/$defs/a"}]}},"$ref":"#/$defs/a"}`
+	for name, in := range map[string]string{"deep": deep, "bomb": bomb} {
+		out, err := json.Marshal(projectSchema(json.RawMessage(in)))
+		if err != nil || len(out) > len(in)+1000 {
+			t.Errorf("%s: %d bytes became %d, %v", name, len(in), len(out), err)
+		}
+	}
+}
+
+// FuzzProjectSchema holds the projection to what the wire demands of the root.
+func FuzzProjectSchema(f *testing.F) {
+	f.Add(`{"oneOf":[{"$ref":"#"},{"properties":{"a":[]}}]}`)
+	f.Add(`{"$ref":"#/properties/a/~0~1","properties":{"a":{"items":[{}],"exclusiveMinimum":true}}}`)
+	f.Fuzz(func(t *testing.T, in string) {
+		out := projectSchema(json.RawMessage(in))
+		if out["type"] != "object" {
+			t.Errorf("type %v", out["type"])
+		}
+		properties, ok := out["properties"].(map[string]any)
+		if !ok {
+			t.Errorf("properties %T", out["properties"])
+		}
+		for name, p := range properties {
+			if _, ok := p.(map[string]any); !ok {
+				t.Errorf("property %q is %T", name, p)
+			}
+		}
+		for _, key := range []string{"oneOf", "anyOf", "allOf", "enum", "not", "$schema"} {
+			if _, there := out[key]; there {
+				t.Errorf("%s at the top", key)
+			}
+		}
+		first, err := json.Marshal(out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if second, _ := json.Marshal(projectSchema(json.RawMessage(in))); string(first) != string(second) {
+			t.Errorf("two results:\n%s\n%s", first, second)
+		}
+	})
+}
+
+func canonical(t *testing.T, text string) string {
+	t.Helper()
+	dec := json.NewDecoder(strings.NewReader(text))
+	dec.UseNumber()
+	var v any
+	if err := dec.Decode(&v); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
