@@ -31,8 +31,8 @@ type Config struct {
 	// LANG, TMPDIR, USER and what InheritEnv names, and nothing else.
 	Env        map[string]ports.Secret `json:"env,omitempty" validate:"dive,keys,required,excludes==,endkeys"`
 	InheritEnv []string                `json:"inherit_env,omitempty" validate:"dive,required,excludes=="`
-	// Cwd is where the program starts; "" = where we did.
-	Cwd string `json:"cwd,omitempty"`
+	// Cwd is where the program starts, relative to the config file; "" = where we did.
+	Cwd string `json:"cwd,omitempty" format:"path"`
 	// Timeout is for starting, initialize and tools/list together.
 	Timeout time.Duration `json:"timeout,omitempty" default:"15s" validate:"gte=0"`
 	// CallTimeout is for one tool call; the caller may allow less.

@@ -303,7 +303,7 @@ func (p *paper) Write(b []byte) (int, error) {
 	stalled, deadline := p.stalled, p.deadline
 	p.mu.Unlock()
 	if stalled {
-		time.Sleep(time.Until(deadline))
+		<-time.After(time.Until(deadline)) // what a peer that reads nothing does to a write
 		return 0, os.ErrDeadlineExceeded
 	}
 	p.mu.Lock()

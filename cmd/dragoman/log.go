@@ -25,7 +25,7 @@ func newLog(cfg config.Log, w *os.File) *slog.Logger {
 
 func newHandler(w io.Writer, level slog.Level, pretty, colour bool) slog.Handler {
 	if pretty {
-		return tint.NewHandler(w, &tint.Options{Level: level, TimeFormat: time.TimeOnly, NoColor: !colour})
+		return tint.NewTextHandler(w, &tint.Options{Level: level, TimeFormat: time.TimeOnly, NoColor: !colour})
 	}
 	return slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level, ReplaceAttr: plainDurations})
 }

@@ -56,6 +56,8 @@ func (t *turn) failed(cause error) ending {
 	case errors.Is(cause, errTooLong):
 		text = fmt.Sprintf("I stopped because this took longer than %s. Try a smaller question, or ask me to go on.", t.cfg.TurnTimeout)
 		kind = ports.KindTimeout
+	case errors.Is(cause, errResumed):
+		text = "I was interrupted too often while I worked on this, and have given up. Please ask me again."
 	default:
 		text = sentences[kind]
 	}

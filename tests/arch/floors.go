@@ -21,6 +21,7 @@ var floors = []floor{
 	{"cmd", []string{"*", "*/*"}, anyLibrary, []string{"*", "*/*"}},
 	{"core/gateway", []string{"ports", "core/*"}, smallLibrary, []string{"ports", "core/*", "adapters/*", "tests/*"}},
 	{"core/*", []string{"ports", "core/internal"}, smallLibrary, []string{"ports", "core/internal", "adapters/*", "tests/*"}},
+	{"adapters/desk", []string{"ports"}, anyLibrary, []string{"ports", "adapters/mcp", "tests/*"}}, // a server, tried by our own client
 	{"adapters/internal", []string{"ports"}, smallLibrary, []string{"ports", "tests/*"}},
 	{"adapters/*", []string{"ports", "adapters/internal"}, anyLibrary, []string{"ports", "adapters/internal", "tests/*"}},
 	{"ports", nil, noLibrary, []string{"tests/*"}},

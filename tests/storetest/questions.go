@@ -55,6 +55,29 @@ func questionRules() []Rule {
 			got.Expires = q.Expires
 			t.want(reflect.DeepEqual(got, *q), "stored %+v\nread   %+v", *q, got)
 		}),
+		rule("question/a prompt that is given up expires it", "nobody answers what nobody saw: without it the turn waits in silence, for a day", func(t *trial) {
+			in := room("a")
+			l := t.say(in, 1)
+			turn := t.begin(l, 1)
+			prompt := t.park(l, turn, "q", time.Now().Add(time.Hour))
+			t.claim() // everything so far is known
+			t.delivered(l, prompt, ports.Receipt{Failed: "blocked"})
+			w := t.load(t.takeOver(in))
+			t.want(w.Turn.State == ports.TurnRunning && w.Question.State == ports.QuestionExpired, "work is %+v with %+v", w.Turn, w.Question)
+		}),
+		rule("question/somebody who waits already brings its end near", "a message that came before the question must not wait longer than one that came after", func(t *trial) {
+			for person, hurried := range map[ports.PersonID]bool{ann: false, "bob": true} {
+				l := t.say(room(string(person)), 1)
+				turn := t.begin(l, 1)
+				t.accept(func(ports.Sight) ports.Route { return ports.Route{Kind: ports.RouteLane, Person: person} }, t.message(l.In, "me too"))
+				q := question(l, turn, "q-"+string(person), time.Now().Add(time.Hour))
+				q.GroupWait = time.Minute
+				t.ok(t.Park(t.ctx, l, ports.Change{Turn: turn, Person: ann, Ask: q}), "park")
+				got, err := t.Question(t.ctx, q.ID)
+				t.ok(err, "question")
+				t.want((time.Until(got.Expires) < 2*time.Minute) == hurried, "with a message of %s waiting it expires in %s", person, time.Until(got.Expires))
+			}
+		}),
 		rule("question/unknown", "a press of an old message must be told from a fault", func(t *trial) {
 			_, err := t.Question(t.ctx, "nope")
 			t.kind(err, ports.KindNotFound, "question")
