@@ -147,7 +147,7 @@ type Work struct {
 	Question *Question // its last question
 	Waiting  []Inbox   // messages of no turn yet, by seq; at most 256, the rest comes with the next Load
 	Preview  string    // ID of the last preview of the turn that was posted
-	Resumes  int       // how often a dead process left this turn running
+	Resumes  int       // how often a dead process left this turn running since its journal last grew
 }
 
 // Past is a finished turn, for the history of a prompt.

@@ -257,7 +257,8 @@ func (c *turnChange) advance(ctx context.Context, t *session, row turnRow, steps
 			return next, err
 		}
 	}
-	_, err := t.exec(ctx, `UPDATE turn SET state = $2, outcome = $3, question = $4, steps = $5, finished = $6 WHERE id = $1`,
+	_, err := t.exec(ctx, `UPDATE turn SET state = $2, outcome = $3, question = $4,
+		resumes = CASE WHEN $5 > steps AND $6 = 0 THEN 0 ELSE resumes END, steps = $5, finished = $6 WHERE id = $1`,
 		c.Turn, string(next), string(c.outcome), question, steps, finished)
 	return next, err
 }

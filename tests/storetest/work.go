@@ -162,6 +162,17 @@ func workRules() []Rule {
 			t.crash()
 			resumes(2, "a crash, and one while nobody owned it")
 		}),
+		rule("work/a step makes the resumes count from 0", "a turn that gets on is not what kills the process", func(t *trial) {
+			in := room("a")
+			turn := t.begin(t.say(in, 1), 1)
+			t.crash()
+			t.crash()
+			l := t.takeOver(in)
+			t.ok(t.Record(t.ctx, l, ports.Change{Turn: turn, Person: ann, Steps: []ports.Step{{Index: 1, Kind: ports.StepStart, Body: body("start")}}}), "record")
+			t.want(t.load(l).Resumes == 0, "after a step it has %d resumes", t.load(l).Resumes)
+			t.crash()
+			t.want(t.load(t.takeOver(in)).Resumes == 1, "the next crash is not counted")
+		}),
 		rule("work/a parked turn survives crashes uncounted", "it was not running", func(t *trial) {
 			in := room("a")
 			t.parked(in, "q", time.Time{})

@@ -117,18 +117,37 @@ func (s *Server) delay(method string) time.Duration {
 	return s.delays[method]
 }
 
-func (s *Server) begin(method string) {
+// During is how many calls of a method were in progress at some moment between
+// two times: received before the later one, and not answered before the earlier.
+func (s *Server) During(method string, from, to time.Time) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	n := 0
+	for _, c := range s.spans[method] {
+		if !c.began.After(to) && (c.ended.IsZero() || !c.ended.Before(from)) {
+			n++
+		}
+	}
+	return n
+}
+
+// span is the time of one call, from its receipt to its answer.
+type span struct{ began, ended time.Time }
+
+func (s *Server) begin(method string) (end func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := len(s.spans[method])
+	s.spans[method] = append(s.spans[method], span{began: time.Now()})
 	s.calls[method]++
 	s.open[method]++
 	s.peak[method] = max(s.peak[method], s.open[method])
-}
-
-func (s *Server) end(method string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.open[method]--
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.open[method]--
+		s.spans[method][i].ended = time.Now()
+	}
 }
 
 func (r *Response) write(w http.ResponseWriter) {

@@ -56,6 +56,7 @@ type Server struct {
 	delays   map[string]time.Duration
 	calls    map[string]int
 	open     map[string]int
+	spans    map[string][]span
 	peak     map[string]int
 	posts    []time.Time // of the last second, for Options.Overall
 }
@@ -76,7 +77,7 @@ func New(o Options) *Server {
 		opts: o, url: "http://" + ln.Addr().String(), done: make(chan struct{}),
 		chats: map[int64]*chat{}, queries: map[string]*query{}, nextID: 700_000_001, wake: make(chan struct{}),
 		faults: map[string]*fault{}, delays: map[string]time.Duration{},
-		calls: map[string]int{}, open: map[string]int{}, peak: map[string]int{},
+		calls: map[string]int{}, open: map[string]int{}, spans: map[string][]span{}, peak: map[string]int{},
 	}
 	s.http = &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second}
 	s.idle.Go(func() {
@@ -157,8 +158,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		write(w, badRequest(err.Error()))
 		return
 	}
-	s.begin(m.name)
-	defer s.end(m.name)
+	defer s.begin(m.name)()
 	s.serve(w, r, m, p)
 }
 
