@@ -49,8 +49,9 @@ func (c *Channel) Traits() ports.Traits {
 	return ports.Traits{MaxText: maxText, EditEvery: 1500 * time.Millisecond, Choices: true, Exclusive: true}
 }
 
-// Send posts a message. A text longer than MaxText is cut there. Telegram has no
-// key against doubles, so a lost answer is KindUnsure.
+// Send posts a message: the Body that Render made, or the text as it is, cut at
+// MaxText. Formatting that Telegram refuses is left off. Telegram has no key
+// against doubles, so a lost answer is KindUnsure.
 func (c *Channel) Send(ctx context.Context, m ports.Outgoing) (ports.MessageID, error) {
 	const op = "telegram sendMessage"
 	to, err := targetOf(m.In)
@@ -61,17 +62,24 @@ func (c *Channel) Send(ctx context.Context, m ports.Outgoing) (ports.MessageID, 
 	if err != nil {
 		return "", err
 	}
-	p := sendParams{target: to, content: contentOf(m.Content.Text), Keyboard: keys, Reply: replyTo(to, m.ReplyTo)}
+	p := sendParams{target: to, content: contentOf(m.Content), Keyboard: keys, Reply: replyTo(to, m.ReplyTo)}
 	var posted struct {
 		ID int64 `json:"message_id"`
 	}
-	if err := c.api.post(ctx, "sendMessage", sendTimeout, p, &posted); err != nil {
+	err = c.api.post(ctx, "sendMessage", sendTimeout, p, &posted)
+	if len(p.Entities) > 0 && isMisformatted(err) {
+		c.log.Warn("telegram refused formatting, sending plain text", "chat", to.Chat, "err", err)
+		p.content = plain(p.Text)
+		err = c.api.post(ctx, "sendMessage", sendTimeout, p, &posted)
+	}
+	if err != nil {
 		return "", wrap(op, err)
 	}
 	return messageID(to.Chat, posted.ID), nil
 }
 
-// Edit replaces a message's text and buttons; without choices the buttons go away.
+// Edit replaces a message's text, formatting and buttons, as Send would post
+// them; without choices the buttons go away.
 func (c *Channel) Edit(ctx context.Context, id ports.MessageID, m ports.Outgoing) error {
 	const op = "telegram editMessageText"
 	chat, message, err := splitID(id)
@@ -82,8 +90,14 @@ func (c *Channel) Edit(ctx context.Context, id ports.MessageID, m ports.Outgoing
 	if err != nil {
 		return err
 	}
-	p := editParams{Chat: chat, Message: message, content: contentOf(m.Content.Text), Keyboard: keys}
-	if err := c.api.post(ctx, "editMessageText", sendTimeout, p, nil); !isUnchanged(err) {
+	p := editParams{Chat: chat, Message: message, content: contentOf(m.Content), Keyboard: keys}
+	err = c.api.post(ctx, "editMessageText", sendTimeout, p, nil)
+	if len(p.Entities) > 0 && isMisformatted(err) {
+		c.log.Warn("telegram refused formatting, editing to plain text", "chat", chat, "err", err)
+		p.content = plain(p.Text)
+		err = c.api.post(ctx, "editMessageText", sendTimeout, p, nil)
+	}
+	if !isUnchanged(err) {
 		return wrap(op, err)
 	}
 	return nil

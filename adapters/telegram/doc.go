@@ -11,5 +11,9 @@
 // multipart through a pipe, and hide whether a failed request was written at
 // all, which is what tells KindTemporary from KindUnsure.
 //
+// Markdown is rendered to text with entities, split on its tree, when the answer
+// is stored: render.go makes pages, writer.go and spans.go write blocks and
+// looks, page.go makes the offsets hold.
+//
 // The token is part of every URL. No error of this package holds the URL.
 package telegram

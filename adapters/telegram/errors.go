@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -174,4 +175,18 @@ func explainConflict(err error) error {
 func isUnchanged(err error) bool {
 	var api *apiError
 	return errors.As(err, &api) && strings.Contains(api.Description, "message is not modified")
+}
+
+// The Bot API tells by its description only what is wrong with entities.
+var misformatted = []string{"entit", "wrong http url", "unsupported url", "invalid url"}
+
+// isMisformatted: it is the formatting of a text that is refused. Nothing was
+// posted then, and the same text without it may be.
+func isMisformatted(err error) bool {
+	var api *apiError
+	if !errors.As(err, &api) || api.Code != http.StatusBadRequest {
+		return false
+	}
+	d := strings.ToLower(api.Description)
+	return slices.ContainsFunc(misformatted, func(m string) bool { return strings.Contains(d, m) })
 }

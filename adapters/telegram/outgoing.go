@@ -1,6 +1,7 @@
 package telegram
 
 import (
+	"encoding/json"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -8,7 +9,8 @@ import (
 	"dragoman/ports"
 )
 
-// Parameters of the methods that post. Text goes out as it is, without parse_mode.
+// Parameters of the methods that post. Text goes out as it is, without
+// parse_mode; entities mark what is formatted.
 
 type target struct {
 	Chat   int64 `json:"chat_id"`
@@ -16,7 +18,7 @@ type target struct {
 }
 
 type content struct {
-	Text    string         `json:"text"`
+	page
 	Preview previewOptions `json:"link_preview_options"`
 }
 
@@ -64,9 +66,19 @@ func targetOf(in ports.Conversation) (target, error) {
 	return target{Chat: chat, Thread: thread}, nil
 }
 
-func contentOf(text string) content {
+// contentOf is what Render made of c, or its text as it is.
+func contentOf(c ports.Content) content {
+	var p page
+	if err := json.Unmarshal(c.Body, &p); err != nil || p.Text == "" {
+		return plain(c.Text)
+	}
+	return content{page: p, Preview: previewOptions{Off: true}}
+}
+
+// plain is text without formatting.
+func plain(text string) content {
 	// Telegram trims before it counts.
-	return content{Text: cut(strings.TrimSpace(text), maxText), Preview: previewOptions{Off: true}}
+	return content{page: page{Text: cut(strings.TrimSpace(text), maxText)}, Preview: previewOptions{Off: true}}
 }
 
 // replyTo names the message that is answered. One that is not of this chat, or

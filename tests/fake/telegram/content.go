@@ -6,20 +6,32 @@ import (
 	"unicode/utf8"
 )
 
+// said is what a message says.
+type said struct {
+	text    string
+	formats []Entity
+	keys    *markup
+	preview bool // links may unfold
+}
+
 // content checks what a message is to say.
-func content(p params) (string, *markup, *reply) {
-	no := func(what string) (string, *markup, *reply) {
+func content(p params) (said, *reply) {
+	no := func(what string) (said, *reply) {
 		a := badRequest(what)
-		return "", nil, &a
+		return said{}, &a
 	}
-	if p["parse_mode"] != "" || p["entities"] != "" {
-		return no("fake telegram: parse_mode and entities are not implemented")
+	if p["parse_mode"] != "" {
+		return no("fake telegram: parse_mode is not implemented")
 	}
 	if !utf8.ValidString(p["text"]) {
 		return no("strings must be encoded in UTF-8")
 	}
-	text := strings.TrimSpace(p["text"])
-	if text == "" {
+	formats, fault := formatting(p["entities"], p["text"])
+	if fault != nil {
+		return said{}, fault
+	}
+	text, formats := trimmed(p["text"], formats)
+	if strings.TrimSpace(text) == "" {
 		return no("message text is empty")
 	}
 	if units(text) > maxText {
@@ -29,7 +41,7 @@ func content(p params) (string, *markup, *reply) {
 		return no("can't parse link preview options JSON object")
 	}
 	keys, fault := keyboard(p["reply_markup"])
-	return text, keys, fault
+	return said{text, formats, keys, previews(p)}, fault
 }
 
 // previews says whether a call lets links unfold, which they do unless told otherwise.

@@ -2,13 +2,15 @@
 // (https://core.telegram.org/bots/api) for one bot. It keeps the state that
 // matters to a bot that must lose nothing and repeat nothing: updates are
 // forgotten only when a higher offset is asked for, two pollers exclude each
-// other, each callback query can be answered once, texts and keyboards are held
-// to Telegram's limits, and what was sent stays visible with all its edits.
+// other, each callback query can be answered once, texts, entities and keyboards
+// are held to Telegram's limits, and what was sent stays visible with all its edits.
 //
-// It is stricter than the original in three places, to catch what Telegram
+// It is stricter than the original in four places, to catch what Telegram
 // hides: a parameter that the method does not have is refused, message ids
 // count from 1 in every chat (in Telegram they repeat between supergroups
-// only), and parse_mode is refused because it is not implemented.
+// only), entities that Telegram would mend or drop (overlapping ones, a quote in
+// a quote, anything inside of code, more than a hundred) are refused, and
+// parse_mode is refused because it is not implemented.
 //
 // Tests act as people through [User] and break things through [Server.Fail],
 // [Server.Delay], [Server.Cut] and [Server.Hang]. The state lives in the test's

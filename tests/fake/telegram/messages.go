@@ -41,15 +41,17 @@ type query struct {
 
 // Sent is a message of the bot as the chat shows it now.
 type Sent struct {
-	ID      int
-	Chat    int64
-	Thread  int
-	Text    string
-	Rows    [][]Button
-	ReplyTo int
-	Preview bool // links may unfold; the last text's setting
-	Edits   int
-	At      time.Time
+	ID     int
+	Chat   int64
+	Thread int
+	Text   string
+	// Entities are those that the bot asked for, moved as the text was trimmed.
+	Entities []Entity
+	Rows     [][]Button
+	ReplyTo  int
+	Preview  bool // links may unfold; the last text's setting
+	Edits    int
+	At       time.Time
 }
 
 // Buttons are all labels, in order.
@@ -76,7 +78,7 @@ func (s *Server) Sent(chatID int64) []Sent {
 		if m == nil || m.From == nil || m.From.ID != BotID {
 			continue
 		}
-		sent := Sent{ID: m.ID, Chat: chatID, Thread: m.Thread, Text: m.Text, Preview: m.preview, Edits: c.edits[m.ID], At: time.Unix(m.Date, 0)}
+		sent := Sent{ID: m.ID, Chat: chatID, Thread: m.Thread, Text: m.Text, Entities: m.formats, Preview: m.preview, Edits: c.edits[m.ID], At: time.Unix(m.Date, 0)}
 		if m.Markup != nil {
 			sent.Rows = m.Markup.Rows
 		}
@@ -154,11 +156,12 @@ func (s *Server) sendMessage(_ context.Context, p params) reply {
 	if no != nil {
 		return *no
 	}
-	text, keys, no := content(p)
+	what, no := content(p)
 	if no != nil {
 		return *no
 	}
-	m := &message{From: s.bot(), Text: text, Entities: entitiesOf(text), Markup: keys, preview: previews(p)}
+	m := &message{From: s.bot()}
+	m.say(what)
 	if m.Thread = int(p.int("message_thread_id")); m.Thread != 0 {
 		m.IsTopic = true
 	}
@@ -204,11 +207,11 @@ func (s *Server) editMessageText(_ context.Context, p params) reply {
 	if no != nil {
 		return *no
 	}
-	text, keys, no := content(p)
+	what, no := content(p)
 	if no != nil {
 		return *no
 	}
-	return s.change(c, m, text, keys, previews(p))
+	return s.change(c, m, what)
 }
 
 func (s *Server) editMessageReplyMarkup(_ context.Context, p params) reply {
@@ -222,7 +225,7 @@ func (s *Server) editMessageReplyMarkup(_ context.Context, p params) reply {
 	if no != nil {
 		return *no
 	}
-	return s.change(c, m, m.Text, keys, m.preview)
+	return s.change(c, m, said{m.Text, m.formats, keys, m.preview})
 }
 
 // editable is the bot's own message that a call names. s.mu is held.
@@ -245,8 +248,8 @@ func (s *Server) editable(p params) (*chat, *message, *reply) {
 }
 
 // change replaces a message; the same again is refused, as Telegram does. s.mu is held.
-func (s *Server) change(c *chat, m *message, text string, keys *markup, preview bool) reply {
-	if m.Text == text && slices.Equal(asJSON(m.Markup), asJSON(keys)) {
+func (s *Server) change(c *chat, m *message, what said) reply {
+	if m.Text == what.text && slices.Equal(m.formats, what.formats) && slices.Equal(asJSON(m.Markup), asJSON(what.keys)) {
 		return badRequest("message is not modified: specified new message content and reply markup are exactly the same " +
 			"as a current content and reply markup of the message")
 	}
@@ -255,11 +258,18 @@ func (s *Server) change(c *chat, m *message, text string, keys *markup, preview 
 	}
 	// A copy: an update or an answer that was made before keeps what it said.
 	next := *m
-	next.preview = preview
-	next.Text, next.Entities, next.Markup, next.EditDate = text, entitiesOf(text), keys, time.Now().Unix()
+	next.say(what)
+	next.EditDate = time.Now().Unix()
 	c.messages[m.ID-1] = &next
 	c.edits[m.ID]++
 	return result(next)
+}
+
+// say gives a message its content; what Telegram's server marks by itself comes
+// behind what the bot asked for.
+func (m *message) say(what said) {
+	m.Text, m.Markup, m.preview, m.formats = what.text, what.keys, what.preview, what.formats
+	m.Entities = slices.Concat(what.formats, entitiesOf(what.text))
 }
 
 func (s *Server) answerCallbackQuery(_ context.Context, p params) reply {

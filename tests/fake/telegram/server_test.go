@@ -336,7 +336,7 @@ func TestEntities(t *testing.T) {
 		"a/b me@home x@y":   "[]",
 		"/a@some_bot\n/b x": "[{bot_command 0 11} {bot_command 12 2}]",
 	} {
-		if got := fmt.Sprint(entitiesOf(text)); got != want {
+		if got := brief(entitiesOf(text)); got != want {
 			t.Errorf("%q: %s, want %s", text, got, want)
 		}
 	}

@@ -26,12 +26,6 @@ type chatInfo struct {
 	IsForum   bool   `json:"is_forum,omitempty"`
 }
 
-type entity struct {
-	Type   string `json:"type"`
-	Offset int    `json:"offset"`
-	Length int    `json:"length"`
-}
-
 type message struct {
 	ID       int             `json:"message_id"`
 	Thread   int             `json:"message_thread_id,omitempty"`
@@ -42,13 +36,14 @@ type message struct {
 	EditDate int64           `json:"edit_date,omitempty"`
 	ReplyTo  *message        `json:"reply_to_message,omitempty"`
 	Text     string          `json:"text,omitempty"`
-	Entities []entity        `json:"entities,omitempty"`
+	Entities []Entity        `json:"entities,omitempty"`
 	Caption  string          `json:"caption,omitempty"`
 	Photo    json.RawMessage `json:"photo,omitempty"`
 	Voice    json.RawMessage `json:"voice,omitempty"`
 	Document json.RawMessage `json:"document,omitempty"`
 	Markup   *markup         `json:"reply_markup,omitempty"`
 	preview  bool            // links may unfold
+	formats  []Entity        // those that the bot asked for
 }
 
 type callbackQuery struct {
@@ -73,15 +68,15 @@ type Button struct {
 var markedUp = regexp.MustCompile(`(?:^|\s)(/[A-Za-z0-9_]{1,32}(?:@[A-Za-z0-9_]{4,32})?|@[A-Za-z0-9_]{4,32})`)
 
 // entitiesOf finds commands and mentions, as Telegram's server does, in UTF-16 units.
-func entitiesOf(text string) []entity {
-	var found []entity
+func entitiesOf(text string) []Entity {
+	var found []Entity
 	for _, at := range markedUp.FindAllStringSubmatchIndex(text, -1) {
 		word := text[at[2]:at[3]]
 		kind := "mention"
 		if word[0] == '/' {
 			kind = "bot_command"
 		}
-		found = append(found, entity{kind, units(text[:at[2]]), units(word)})
+		found = append(found, Entity{Type: kind, Offset: units(text[:at[2]]), Length: units(word)})
 	}
 	return found
 }

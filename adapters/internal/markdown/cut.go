@@ -1,0 +1,161 @@
+package markdown
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// maxCluster bounds, in runes, how far a cut goes back to leave a character as
+// people see it whole. Longer ones are no writing.
+const maxCluster = 64
+
+// cutSpans divides running text at a line, else a word, else a character. The
+// white space at the cut goes.
+func cutSpans(spans []Span, fits func([]Span) bool) (head, tail []Span, ok bool) {
+	total := 0
+	for _, s := range spans {
+		total += len(s.Text)
+	}
+	at := most(total, func(n int) bool { return fits(prefix(spans, n)) })
+	if at == 0 {
+		return nil, spans, false
+	}
+	// The rune after the cut tells whether it falls between words.
+	text := Plain(prefix(spans, min(total, at+4*utf8.UTFMax)))
+	if at = wordBreak(text, at, at/2); at == 0 {
+		return nil, spans, false
+	}
+	return trimRight(prefix(spans, at)), trimLeft(suffix(spans, at)), true
+}
+
+// cutCode divides code at a line, else after a space, else at a character. Only
+// the line end at the cut goes.
+func cutCode(text string, fits func(string) bool) (head, tail string, ok bool) {
+	at := most(len(text), func(n int) bool { return fits(text[:runeStart(text, n)]) })
+	at = runeStart(text, at)
+	if at == 0 {
+		return "", text, false
+	}
+	if text[at:] != "" && text[at] == '\n' {
+		return text[:at], text[at+1:], true
+	}
+	if line := strings.LastIndexByte(text[:at], '\n'); line > 0 {
+		return text[:line], text[line+1:], true
+	}
+	if space := strings.LastIndexByte(text[:at], ' '); space >= at/2 {
+		return text[:space+1], text[space+1:], true
+	}
+	at = characterStart(text, at)
+	return text[:at], text[at:], at > 0
+}
+
+// wordBreak is the best place for a cut at or before at: a line end or a space
+// not before least, else between characters.
+func wordBreak(text string, at, least int) int {
+	at = runeStart(text, at)
+	next, _ := utf8.DecodeRuneInString(text[at:])
+	if next == '\n' {
+		return at
+	}
+	if i := strings.LastIndexByte(text[:at], '\n'); i > least {
+		return i
+	}
+	if at < len(text) && unicode.IsSpace(next) {
+		return at
+	}
+	if i := strings.LastIndexFunc(text[:at], unicode.IsSpace); i > least {
+		return i
+	}
+	return characterStart(text, at)
+}
+
+// runeStart is the last start of a rune at or before at.
+func runeStart(text string, at int) int {
+	for at > 0 && at < len(text) && !utf8.RuneStart(text[at]) {
+		at--
+	}
+	return at
+}
+
+// characterStart is the last place at or before at that is not inside of what
+// people see as one character; at itself if that is too far back.
+func characterStart(text string, at int) int {
+	back := at
+	for range maxCluster {
+		if between(text, back) {
+			return back
+		}
+		_, n := utf8.DecodeLastRuneInString(text[:back])
+		back -= n
+	}
+	return at
+}
+
+// between reports whether a cut parts no character: an approximation of
+// https://www.unicode.org/reports/tr29/ that holds for marks, emoji and flags.
+func between(text string, at int) bool {
+	if at <= 0 || at >= len(text) {
+		return at == len(text)
+	}
+	before, _ := utf8.DecodeLastRuneInString(text[:at])
+	after, _ := utf8.DecodeRuneInString(text[at:])
+	switch {
+	case before == zwj, extends(after):
+		return false
+	case isFlag(before) && isFlag(after):
+		n := 0
+		for rest := text[:at]; n <= maxCluster; n++ {
+			r, size := utf8.DecodeLastRuneInString(rest)
+			if !isFlag(r) {
+				break
+			}
+			rest = rest[:len(rest)-size]
+		}
+		return n%2 == 0
+	}
+	return true
+}
+
+const zwj = '\u200D' // joins emoji
+
+// extends: the rune belongs to the one before.
+func extends(r rune) bool {
+	switch {
+	case r == zwj, r >= 0x1F3FB && r <= 0x1F3FF, r >= 0xE0020 && r <= 0xE007F, r >= 0x1160 && r <= 0x11FF:
+		return true // skin tones, tags, the later parts of a Hangul syllable
+	}
+	return unicode.In(r, unicode.M)
+}
+
+// isFlag: half of a flag.
+func isFlag(r rune) bool { return r >= 0x1F1E6 && r <= 0x1F1FF }
+
+// prefix is the first n bytes of spans, rounded down to a rune.
+func prefix(spans []Span, n int) []Span {
+	for i, s := range spans {
+		if n >= len(s.Text) {
+			n -= len(s.Text)
+			continue
+		}
+		s.Text = s.Text[:runeStart(s.Text, n)]
+		if s.Text == "" {
+			return spans[:i:i]
+		}
+		return append(spans[:i:i], s)
+	}
+	return spans
+}
+
+// suffix is what prefix leaves.
+func suffix(spans []Span, n int) []Span {
+	for i, s := range spans {
+		if n >= len(s.Text) {
+			n -= len(s.Text)
+			continue
+		}
+		s.Text = s.Text[runeStart(s.Text, n):]
+		return append([]Span{s}, spans[i+1:]...)
+	}
+	return nil
+}
