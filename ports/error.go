@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -57,6 +58,15 @@ func (k Kind) String() string {
 		return kindNames[k]
 	}
 	return fmt.Sprintf("kind(%d)", uint8(k))
+}
+
+// MarshalText writes the kind's name, in logs and on wires.
+func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+// UnmarshalText reads a kind's name. One that this version does not know is KindInternal.
+func (k *Kind) UnmarshalText(text []byte) error {
+	*k = Kind(max(0, slices.Index(kindNames[:], string(text))))
+	return nil
 }
 
 // Error is the one error type of the seam. Err is the cause and stays in the

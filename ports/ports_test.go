@@ -51,6 +51,11 @@ func TestKindOf(t *testing.T) {
 			t.Errorf("%v is %s, want %s", c.err, got, c.want)
 		}
 	}
+	body, err := json.Marshal(map[string]ports.Kind{"kind": ports.KindUnsure})
+	var back map[string]ports.Kind
+	if err != nil || string(body) != `{"kind":"unsure"}` || json.Unmarshal(body, &back) != nil || back["kind"] != ports.KindUnsure {
+		t.Errorf("a kind is written %s and read %v (%v)", body, back, err)
+	}
 	if !errors.Is(limited, cause) || ports.RetryAfter(fmt.Errorf("x: %w", limited)) != time.Second {
 		t.Error("the cause or the time to wait is lost")
 	}

@@ -32,7 +32,7 @@ func (m *Model) Generate(ctx context.Context, r ports.ModelRequest, onText func(
 	if d.call != nil {
 		call := *d.call
 		call.ID = "call_" + rand.Text()[:20]
-		m.log.DebugContext(ctx, "tool chosen", slog.String("tool", call.Name))
+		m.log.DebugContext(ctx, "demo_tool_chosen", slog.String("tool", call.Name))
 		return ports.ModelReply{Calls: []ports.Call{call}, Model: name, Stop: ports.StopCalls}, nil
 	}
 	for _, word := range strings.SplitAfter(d.text, " ") {

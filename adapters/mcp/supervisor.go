@@ -76,7 +76,7 @@ func (v *supervisor) connection(ctx context.Context) error {
 		v.degraded(l, err, 0)
 		return err
 	}
-	v.log.Info("mcp server ready", "tools", len(tools.specs), "protocol", s.protocol, "peer", s.peer, "dur", time.Since(begun))
+	v.log.Info("mcp_server_connected", "tools", len(tools.specs), "protocol", s.protocol, "peer", s.peer, "dur", time.Since(begun))
 	v.connected = true
 	v.state.Protocol, v.state.Peer = s.protocol, s.peer
 	v.session.Store(s)
@@ -105,7 +105,7 @@ func (v *supervisor) connect(ctx context.Context, l link) (*session, *listing, e
 // hangUp closes l. Nobody is told more than the log: the next try is what counts.
 func (v *supervisor) hangUp(l link) {
 	if err := l.Close(); err != nil {
-		v.log.Error("mcp server does not end", "err", err)
+		v.log.Error("mcp_server_unkillable", "err", err)
 	}
 }
 
@@ -119,7 +119,7 @@ func (v *supervisor) offer(l link, tools *listing) {
 	v.state.RetryIn = 0
 	v.state.Err = v.cfg.redactor().Replace(tools.note())
 	if v.state.Err != "" {
-		v.log.Warn("mcp server lists what cannot be used", "err", v.state.Err)
+		v.log.Warn("mcp_tools_dropped", "err", v.state.Err)
 	}
 	v.hear(l)
 	v.report(ports.PhaseReady)
@@ -164,11 +164,11 @@ func (v *supervisor) relist(ctx context.Context, s *session, l link) {
 	tools, err := s.list(bounded, v.cfg.Trusted, v.cfg.MaxMessageBytes)
 	switch {
 	case err == nil:
-		v.log.Info("mcp server changed its tools", "tools", len(tools.specs))
+		v.log.Info("mcp_tools_changed", "tools", len(tools.specs))
 		v.offer(l, tools)
 	case ctx.Err() == nil && !isClosed(l.Lost()):
 		v.state.Err = v.words(err)
-		v.log.Warn("mcp server changed its tools and cannot list them", "kind", kindOf(err), "err", v.state.Err)
+		v.log.Warn("mcp_tools_unlisted", "kind", kindOf(err), "err", v.state.Err)
 		v.report(ports.PhaseReady)
 	}
 }
@@ -185,7 +185,7 @@ func (v *supervisor) degraded(l link, err error, held time.Duration) {
 	}
 	words := v.words(err)
 	if words != v.state.Err || held > 0 {
-		v.log.Warn("mcp server not connected", "kind", kindOf(err), "err", words)
+		v.log.Warn("mcp_connection_failed", "kind", kindOf(err), "err", words)
 	}
 	v.state.Err = words
 	v.hear(l)

@@ -70,7 +70,7 @@ func (s *stdio) takeNoise(line []byte) {
 	}
 	n := s.noise
 	s.mu.Unlock()
-	s.log.Debug("mcp server printed a line that is no message", "text", text, "lines", n)
+	s.log.Debug("mcp_server_noise", "text", text, "lines", n)
 }
 
 // takeAnswer reports false for what is no answer at all. An answer that nobody
@@ -85,7 +85,7 @@ func (s *stdio) takeAnswer(m message) bool {
 	delete(s.pending, id)
 	s.mu.Unlock()
 	if !ok {
-		s.log.Debug("mcp server answered what nobody waits for")
+		s.log.Debug("mcp_answer_unexpected")
 		return true
 	}
 	answer := &transport.JSONRPCResponse{JSONRPC: mcp.JSONRPC_VERSION, ID: mcp.NewRequestId(id), Result: m.Result}
@@ -136,7 +136,7 @@ func (s *stdio) takeRequest(life context.Context, m message) {
 func (s *stdio) serve(life context.Context, m message) (result any, fault *mcp.JSONRPCErrorDetails) {
 	defer func() {
 		if p := recover(); p != nil {
-			s.log.Error("panic while serving a request of an mcp server", "err", fmt.Sprint(p), "stack", string(debug.Stack()))
+			s.log.Error("mcp_request_panicked", "err", fmt.Sprint(p), "stack", string(debug.Stack()))
 			result, fault = nil, &mcp.JSONRPCErrorDetails{Code: mcp.INTERNAL_ERROR, Message: "internal error"}
 		}
 	}()
@@ -162,12 +162,12 @@ func (s *stdio) reply(id json.RawMessage, result any, fault *mcp.JSONRPCErrorDet
 	}
 	line, err := json.Marshal(body)
 	if err != nil {
-		s.log.Error("answer to an mcp server cannot be encoded", "err", err)
+		s.log.Error("mcp_answer_unencodable", "err", err)
 		return
 	}
 	select {
 	case s.out <- frame{line: append(line, '\n')}:
 	default:
-		s.log.Debug("answer to an mcp server dropped", "err", "the server does not read")
+		s.log.Debug("mcp_answer_dropped", "err", "the server does not read")
 	}
 }

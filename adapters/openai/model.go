@@ -78,7 +78,7 @@ func (m *Model) Generate(ctx context.Context, r ports.ModelRequest, onText func(
 	if err != nil {
 		return ports.ModelReply{}, m.wrap(ctx, err)
 	}
-	m.log.DebugContext(ctx, "model replied",
+	m.log.DebugContext(ctx, "openai_replied",
 		slog.Duration("dur", time.Since(start)),
 		slog.String("stop", string(reply.Stop)),
 		slog.Int("calls", len(reply.Calls)),

@@ -15,7 +15,7 @@ func (s *Store) takeOver(ctx context.Context, t *session) error {
 		return err
 	}
 	if freed > 0 {
-		s.log.Info("took over from a process that did not stop properly", "conversations", freed, "turns", lost)
+		s.log.Info("store_taken_over", "conversations", freed, "turns", lost)
 	}
 	for _, q := range []string{
 		`UPDATE lease SET holder = NULL, epoch = epoch + 1 WHERE holder IS NOT NULL`,

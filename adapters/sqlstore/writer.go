@@ -116,7 +116,7 @@ func (w *writer) loop(ctx context.Context) {
 			w.commit(ctx, w.gather(batch[:0]))
 			if w.last != nil {
 				if err := w.transact(ctx, []*write{{run: w.last}}); err != nil {
-					w.log.Warn("conversations were not given back", "err", err)
+					w.log.Warn("store_not_given_back", "err", err)
 				}
 			}
 			return
@@ -204,7 +204,7 @@ func (w *writer) within(ctx context.Context, op *write, failed *error) error {
 func (w *writer) safely(ctx context.Context, op *write) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			w.log.Error("a write panicked", "err", p, "stack", string(debug.Stack()))
+			w.log.Error("store_write_panicked", "err", p, "stack", string(debug.Stack()))
 			err = &ports.Error{Kind: ports.KindInternal, Err: fmt.Errorf("panic: %v", p)}
 		}
 	}()

@@ -19,7 +19,7 @@ func (a *answers) start(ctx context.Context, c *Channel, query string) {
 	select {
 	case a.limit <- struct{}{}:
 	default:
-		c.log.Debug("telegram press left unanswered")
+		c.log.Debug("telegram_press_unanswered")
 		return
 	}
 	a.group.Go(func() {
@@ -29,7 +29,7 @@ func (a *answers) start(ctx context.Context, c *Channel, query string) {
 		}{query}
 		if err := c.api.post(ctx, "answerCallbackQuery", quickTimeout, p, nil); err != nil {
 			err = wrap("telegram answerCallbackQuery", err)
-			c.log.Debug("telegram press could not be answered", "err", err)
+			c.log.Debug("telegram_press_unanswered", "err", err)
 		}
 	})
 }

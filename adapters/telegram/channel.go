@@ -68,7 +68,7 @@ func (c *Channel) Send(ctx context.Context, m ports.Outgoing) (ports.MessageID, 
 	}
 	err = c.api.post(ctx, "sendMessage", sendTimeout, p, &posted)
 	if len(p.Entities) > 0 && isMisformatted(err) {
-		c.log.Warn("telegram refused formatting, sending plain text", "chat", to.Chat, "err", err)
+		c.log.Warn("telegram_formatting_refused", "chat", to.Chat, "err", err)
 		p.content = plain(p.Text)
 		err = c.api.post(ctx, "sendMessage", sendTimeout, p, &posted)
 	}
@@ -93,7 +93,7 @@ func (c *Channel) Edit(ctx context.Context, id ports.MessageID, m ports.Outgoing
 	p := editParams{Chat: chat, Message: message, content: contentOf(m.Content), Keyboard: keys}
 	err = c.api.post(ctx, "editMessageText", sendTimeout, p, nil)
 	if len(p.Entities) > 0 && isMisformatted(err) {
-		c.log.Warn("telegram refused formatting, editing to plain text", "chat", chat, "err", err)
+		c.log.Warn("telegram_formatting_refused", "chat", chat, "err", err)
 		p.content = plain(p.Text)
 		err = c.api.post(ctx, "editMessageText", sendTimeout, p, nil)
 	}

@@ -144,7 +144,7 @@ func TestStartWaitsOutOutage(t *testing.T) {
 	s.run()
 	s.server.User(7, "Ann").Say("hello")
 	s.await(1)
-	for _, want := range []string{"kind=temporary", "telegram receive works again"} {
+	for _, want := range []string{"kind=temporary", "telegram_receive_recovered"} {
 		if !strings.Contains(s.log.String(), want) {
 			t.Errorf("the log has no %q:\n%s", want, s.log)
 		}

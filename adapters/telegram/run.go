@@ -103,7 +103,7 @@ func (p *poller) persist(ctx context.Context, step func(context.Context) error) 
 		}
 		p.failing = true
 		wait := max(p.pause.NextBackOff(), ports.RetryAfter(err))
-		p.log.Warn("telegram receive failed", "kind", ports.KindOf(err), "err", err, "dur", wait)
+		p.log.Warn("telegram_receive_failed", "kind", ports.KindOf(err), "err", err, "dur", wait)
 		sleep(ctx, wait)
 	}
 }
@@ -112,7 +112,7 @@ func (p *poller) recovered() {
 	p.pause.Reset()
 	if p.failing {
 		p.failing = false
-		p.log.Info("telegram receive works again")
+		p.log.Info("telegram_receive_recovered")
 	}
 }
 
@@ -124,7 +124,7 @@ func (p *poller) loadCursor(ctx context.Context) error {
 	id, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
 		// Telegram keeps what was not acknowledged, and Receive knows what it has seen.
-		p.log.Warn("telegram cursor is not a number, starting over", "cursor", text)
+		p.log.Warn("telegram_cursor_invalid", "cursor", text)
 		return nil
 	}
 	p.cursor = id
@@ -137,7 +137,7 @@ func (p *poller) whoAmI(ctx context.Context) error {
 		return wrap("telegram getMe", refusedToken(err))
 	}
 	p.channel.me.Store(&me)
-	p.log.Info("telegram channel is up", "bot", "@"+me.Username)
+	p.log.Info("telegram_connected", "bot", "@"+me.Username)
 	return nil
 }
 
@@ -170,8 +170,8 @@ func (p *poller) batch(raw []json.RawMessage) received {
 	for _, r := range raw {
 		var u update
 		if err := json.Unmarshal(r, &u); err != nil {
-			p.log.Warn("telegram update cannot be read", "update", idOf(r), "err", err)
-			p.log.Debug("telegram update as it came", "body", string(r))
+			p.log.Warn("telegram_update_unreadable", "update", idOf(r), "err", err)
+			p.log.Debug("telegram_update_raw", "body", string(r))
 			continue
 		}
 		if u.Callback != nil && u.Callback.ID != "" {
@@ -179,7 +179,7 @@ func (p *poller) batch(raw []json.RawMessage) received {
 		}
 		m, why, ok := in.read(u)
 		if !ok {
-			p.log.Info("telegram update skipped", "update", u.ID, "why", why)
+			p.log.Info("telegram_update_skipped", "update", u.ID, "why", why)
 			continue
 		}
 		b.Messages = append(b.Messages, m)

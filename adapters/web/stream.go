@@ -55,7 +55,7 @@ func (c *Channel) getStream(w http.ResponseWriter, r *http.Request) {
 	}
 	s := stream{channel: c, chat: chat, after: after, ear: ear, out: w, control: http.NewResponseController(w)}
 	if err := s.run(ctx); err != nil && ctx.Err() == nil {
-		c.log.Debug("stream ended", "chat", chat, "err", err)
+		c.log.Debug("web_stream_ended", "chat", chat, "err", err)
 	}
 }
 

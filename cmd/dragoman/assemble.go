@@ -84,7 +84,7 @@ func timeoutOf(port ports.ToolSource, otherwise time.Duration) time.Duration {
 func agentsOf(cfg *config.Config, store *sqlstore.Store, log *slog.Logger) ([]gateway.Agent, error) {
 	built := map[string]agent.Model{}
 	for name, m := range cfg.Models {
-		port, err := models[m.Type].build(m.Section, parts{name: name, log: log.With("model", name), store: store})
+		port, err := models[m.Type].build(m.Section, parts{name: name, log: log, store: store})
 		if err != nil {
 			return nil, err
 		}

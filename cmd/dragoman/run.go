@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"os"
+	"slices"
 	"sync"
 
 	"github.com/spf13/cobra"
@@ -98,13 +100,13 @@ func welcome(cfg *config.Config, name, code string) {
 	if code == "" {
 		return
 	}
-	fmt.Fprintln(w, "\nNo admin is known yet. To become the admin:")
+	fmt.Fprintln(w, "\nNo admin is known yet. This makes you the admin, once:")
 	if web {
-		fmt.Fprintf(w, "  open http://%s/login?code=%s  (good once)\n", cfg.Listen, code)
+		fmt.Fprintf(w, "  open this link:  http://%s/login?code=%s\n", cfg.Listen, code)
 	}
-	for name, c := range cfg.Channels {
-		if c.Type != "web" {
-			fmt.Fprintf(w, "  or send the bot of channel %q in a private chat: /start %s\n", name, code)
+	for _, name := range slices.Sorted(maps.Keys(cfg.Channels)) {
+		if cfg.Channels[name].Type != "web" {
+			fmt.Fprintf(w, "  write to the bot of channel %q, in a private chat:  /start %s\n", name, code)
 		}
 	}
 	fmt.Fprintln(w)

@@ -230,7 +230,7 @@ func TestAReadThatFailsDoesNotCancelARunningTool(t *testing.T) {
 	w.chat.say(t, "ann", "and?")
 	eventually(t, "the turn looked", func() bool { f.mu.Lock(); defer f.mu.Unlock(); return f.loadFails == 0 })
 	close(w.tools.gate)
-	if got := w.shown(1)[0]; got != "result of write_a" {
+	if got := w.shown(2); got[0] != "result of write_a" { // the second answers "and?"
 		t.Errorf("the chat shows %q", got)
 	}
 }

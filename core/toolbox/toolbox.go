@@ -112,7 +112,7 @@ func (r *registrar) State(s ports.State) {
 	r.source.state = s
 	r.box.announce()
 	if before.Phase != s.Phase || before.Err != s.Err {
-		r.box.log.Info("mcp_server_state", "mcp_server", r.source.Name, "phase", s.Phase, "err", s.Err, "restarts", s.Restarts)
+		r.box.log.Debug("mcp_server_state", "mcp_server", r.source.Name, "phase", s.Phase, "err", s.Err, "restarts", s.Restarts)
 	}
 }
 

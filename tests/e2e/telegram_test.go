@@ -250,3 +250,33 @@ func TestTheFirstAdminPairsByTheCodeOnStderr(t *testing.T) {
 		}
 	}
 }
+
+// What Telegram refuses for a while arrives later, once, whole and in order.
+func TestTelegramsLimitsDelayAnAnswerAndLoseNothing(t *testing.T) {
+	tg := telegram.New(telegram.Options{})
+	t.Cleanup(tg.Close)
+	var long strings.Builder
+	for i := range 1200 {
+		fmt.Fprintf(&long, "word%04d ", i)
+	}
+	mock := startAimock(t, says("tell me", strings.TrimSpace(long.String())), says("and then", "The end."))
+	g := startGateway(t, telegramConfig(t, tg, mock, notes(t, ""), open("open")))
+	ann := tg.User(1001, "Ann")
+	tg.Fail("sendMessage", 2, telegram.TooManyRequests(1))
+	tg.Fail("getUpdates", 1, telegram.BadGateway)
+	ann.Say("tell me")
+	answers(t, tg, ann, 3)
+	ann.Say("and then")
+	sent := answers(t, tg, ann, 4)
+	var words []string
+	for _, m := range sent[:3] {
+		words = append(words, strings.Fields(m.Text)...)
+	}
+	if got := strings.Join(words, " "); got != strings.TrimSpace(long.String()) {
+		t.Errorf("the parts joined are %d words, from %.20q to %.20q", len(words), got, got[max(0, len(got)-20):])
+	}
+	if sent[3].Text != "The end." {
+		t.Errorf("the last answer is %q", sent[3].Text)
+	}
+	g.Term()
+}
