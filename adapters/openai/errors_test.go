@@ -189,7 +189,9 @@ func TestWaitingForASlotEndsWithItsContext(t *testing.T) {
 		t.Errorf("%s: %v", ports.KindOf(err), err)
 	}
 	p.says(`{"choices":[{"index":0,"delta":{"content":"x"},"finish_reason":"stop"}]}`)
-	if _, err := m.Generate(t.Context(), hello(), nil); err != nil {
+	patient, done := context.WithTimeout(t.Context(), 5*time.Second)
+	defer done()
+	if _, err := m.Generate(patient, hello(), nil); err != nil {
 		t.Errorf("the slot was not given back: %v", err)
 	}
 }

@@ -80,7 +80,7 @@ func (p *platform) Break(what channeltest.Call, how channeltest.Fault, times int
 	var left atomic.Int64
 	left.Store(int64(times))
 	p.mem.fail(func(ctx context.Context, op string, act func()) error {
-		if op != "append" || times >= 0 && left.Add(-1) < 0 {
+		if op != "append sent" || times >= 0 && left.Add(-1) < 0 {
 			act()
 			return nil
 		}

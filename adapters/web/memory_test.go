@@ -50,7 +50,11 @@ func (m *memory) fail(fault func(ctx context.Context, op string, act func()) err
 }
 
 func (m *memory) Append(ctx context.Context, chat, nonce string, body json.RawMessage) (item ports.FeedItem, err error) {
-	err = m.do(ctx, "append", func() {
+	op := "append"
+	if strings.HasPrefix(nonce, sendNonce) {
+		op = "append sent"
+	}
+	err = m.do(ctx, op, func() {
 		for _, f := range m.feeds[chat] {
 			if f.Nonce == nonce {
 				item = f

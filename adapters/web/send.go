@@ -11,6 +11,9 @@ import (
 	"dragoman/ports"
 )
 
+// sendNonce sets the nonces of sends apart from those of people's messages.
+const sendNonce = "s:"
+
 // Send appends the message to the chat's feed. The same nonce again shows nothing
 // new and gives the same id.
 func (c *Channel) Send(ctx context.Context, m ports.Outgoing) (ports.MessageID, error) {
@@ -26,7 +29,7 @@ func (c *Channel) Send(ctx context.Context, m ports.Outgoing) (ports.MessageID, 
 		nonce = rand.Text()
 	}
 	c.hub.settle(ctx, m.In.Chat)
-	f, err := c.append(ctx, m.In.Chat, "s:"+nonce, e)
+	f, err := c.append(ctx, m.In.Chat, sendNonce+nonce, e)
 	if err != nil {
 		return "", wrap("send", err)
 	}

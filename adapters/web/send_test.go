@@ -45,7 +45,7 @@ func TestUnsureAppendIsTriedAgain(t *testing.T) {
 	var done atomic.Bool
 	r.mem.fail(func(_ context.Context, op string, act func()) error {
 		act()
-		if op == "append" && !done.Swap(true) {
+		if op == "append sent" && !done.Swap(true) {
 			return ports.Errorf(ports.KindUnsure, "memory append", "the commit's answer is lost")
 		}
 		return nil

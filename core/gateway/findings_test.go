@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -148,22 +149,19 @@ func TestADenyHoldsForACallThatIsRunAgain(t *testing.T) {
 
 func TestATurnThatKillsTheProcessEndsPlainly(t *testing.T) {
 	w := newWorld(t)
-	w.model.reply = func(ctx context.Context, _ ports.ModelRequest) (ports.ModelReply, error) {
+	w.opt.Drain = 10 * time.Millisecond
+	var life atomic.Pointer[failing]
+	var n atomic.Int32
+	w.model.reply = func(ctx context.Context, r ports.ModelRequest) (ports.ModelReply, error) {
+		if n.Add(1) == 1 { // a turn that has a row: a reply with a call that is recorded
+			return calls("srv__read_a")(ctx, r)
+		}
+		life.Load().die()
 		<-ctx.Done()
 		return ports.ModelReply{}, ctx.Err()
 	}
 	f := w.startFailing(0, refused)
-	// A turn that has a row: a reply with a call that was recorded.
-	w.opt.Drain = 10 * time.Millisecond
-	n := 0
-	w.model.reply = func(ctx context.Context, r ports.ModelRequest) (ports.ModelReply, error) {
-		if n++; n == 1 {
-			return calls("srv__read_a")(ctx, r)
-		}
-		f.die()
-		<-ctx.Done()
-		return ports.ModelReply{}, ctx.Err()
-	}
+	life.Store(f)
 	w.chat.say(t, "ann", "go")
 	for range 4 { // the first life and three resumes
 		select {
@@ -173,6 +171,7 @@ func TestATurnThatKillsTheProcessEndsPlainly(t *testing.T) {
 		}
 		w.bury(f)
 		f = w.startFailing(0, refused)
+		life.Store(f)
 	}
 	got := w.shown(1)[0]
 	if !strings.Contains(got, "Reference: ") {
