@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,9 +15,7 @@ import (
 	"time"
 
 	"dragoman/adapters/sqlstore"
-	"dragoman/core/agent"
 	"dragoman/core/gateway"
-	"dragoman/core/toolbox"
 	"dragoman/ports"
 )
 
@@ -178,42 +175,9 @@ func (f *failing) Expire(ctx context.Context, limit int) (ports.Accepted, error)
 // startFailing is start on a store of which the at-th write goes wrong.
 func (w *world) startFailing(at int, how fault) *failing {
 	w.t.Helper()
-	log := slog.New(slog.DiscardHandler)
-	if os.Getenv("GATEWAY_LOG") != "" {
-		log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	}
-	store, err := sqlstore.Open(w.t.Context(), sqlstore.Config{Dir: w.dir, Sync: "normal"}, log)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	f := &failing{Store: store, at: at, how: how, died: make(chan struct{})}
-	w.store = store
-	opt := w.opt
-	opt.Store, opt.Log = f, log
-	opt.Channels = []gateway.Channel{{Name: "chat", Port: w.chat, Agent: "main", SendsInFlight: 8}}
-	opt.Sources = []gateway.Source{{Source: toolbox.Source{Name: "srv", Timeout: time.Second}, Port: w.tools}}
-	opt.Agents = []gateway.Agent{{Config: agent.Config{Name: "main", MaxSteps: 5, TurnTimeout: cmp.Or(w.turnTimeout(), time.Minute),
-		Models: []agent.Model{{Name: "m", Port: w.port(), ContextTokens: 32000}}}}}
-	w.g = gateway.New(opt)
-	soft, end := context.WithCancel(context.WithoutCancel(w.t.Context()))
-	done := make(chan error, 1)
-	go func() { done <- w.g.Run(soft, context.WithoutCancel(soft)) }()
-	w.stop = func() {
-		end()
-		if err := <-done; err != nil {
-			w.t.Errorf("Run: %v", err)
-		}
-	}
-	w.chat.await(w.t)
+	f := &failing{at: at, how: how, died: make(chan struct{})}
+	w.startOn(func(s *sqlstore.Store) gateway.Store { f.Store = s; return f })
 	return f
-}
-
-// port is the model, or what the test wraps around it.
-func (w *world) port() ports.ModelPort {
-	if w.opt.Agents != nil {
-		return w.opt.Agents[0].Models[0].Port
-	}
-	return w.model
 }
 
 // bury goes on with what a dead process left on the disk: its files as they were

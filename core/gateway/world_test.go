@@ -53,6 +53,13 @@ func newWorld(t *testing.T) *world {
 // start opens the store and runs the gateway.
 func (w *world) start() *world {
 	w.t.Helper()
+	w.startOn(func(s *sqlstore.Store) gateway.Store { return s })
+	return w
+}
+
+// startOn is start on whatever wrap makes of the store.
+func (w *world) startOn(wrap func(*sqlstore.Store) gateway.Store) {
+	w.t.Helper()
 	log := slog.New(slog.DiscardHandler)
 	if os.Getenv("GATEWAY_LOG") != "" {
 		log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
@@ -63,11 +70,11 @@ func (w *world) start() *world {
 	}
 	w.store = store
 	opt := w.opt
-	opt.Store, opt.Log = store, log
+	opt.Store, opt.Log = wrap(store), log
 	opt.Channels = []gateway.Channel{{Name: "chat", Port: w.chat, Agent: "main", SendsInFlight: 8}}
 	opt.Sources = []gateway.Source{{Source: toolbox.Source{Name: "srv", Timeout: time.Second}, Port: w.tools}}
-	opt.Agents = []gateway.Agent{{Config: agent.Config{Name: "main", MaxSteps: 5, TurnTimeout: cmp.Or(w.turnTimeout(), time.Minute),
-		Models: []agent.Model{{Name: "m", Port: w.model, ContextTokens: 32000}}}}}
+	opt.Agents = []gateway.Agent{{Config: agent.Config{Name: "main", MaxSteps: 5, TurnTimeout: cmp.Or(w.model.turnTimeout, time.Minute),
+		Models: []agent.Model{{Name: "m", Port: w.port(), ContextTokens: 32000}}}}}
 	w.g = gateway.New(opt)
 	soft, end := context.WithCancel(context.WithoutCancel(w.t.Context()))
 	done := make(chan error, 1)
@@ -79,10 +86,15 @@ func (w *world) start() *world {
 		}
 	}
 	w.chat.await(w.t)
-	return w
 }
 
-func (w *world) turnTimeout() time.Duration { return w.model.turnTimeout }
+// port is the model, or what the test put in its place.
+func (w *world) port() ports.ModelPort {
+	if w.opt.Agents != nil {
+		return w.opt.Agents[0].Models[0].Port
+	}
+	return w.model
+}
 
 // end stops the gateway in order and closes the store.
 func (w *world) end() {
