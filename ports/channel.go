@@ -41,6 +41,20 @@ type Receiver interface {
 	Cursor(ctx context.Context) (string, error)
 }
 
+// Knower is an ability of a Receiver: whether a message's sender is let in, asked
+// without counting or answering. It is for a channel of our own, which must not
+// keep what strangers write.
+type Knower interface {
+	Known(ctx context.Context, m Message) (bool, error)
+}
+
+// Reporter is an ability of a Receiver: how receiving goes, for the admin. Report
+// an error while a fault that Run waits out goes on, nil when it is over. It
+// returns at once.
+type Reporter interface {
+	Report(err error)
+}
+
 // Traits are a platform's fixed facts.
 type Traits struct {
 	MaxText   int           // longest text of one message in the platform's own unit; 0 = no limit

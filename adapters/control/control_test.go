@@ -100,7 +100,7 @@ func TestTheClientIsTheAdmin(t *testing.T) {
 			same(t, tools, wantTools, err)
 			report, err := c.CallTool(ctx, "x", json.RawMessage(`{"a":1}`), time.Second)
 			same(t, report.Text, `{"a":1}1s`, err)
-			if _, err = c.Approve(ctx, "CODE", ports.RoleAdmin); !ports.IsKind(err, ports.KindNotFound) || !strings.Contains(err.Error(), "CODE for admin") {
+			if _, err = c.Approve(ctx, "CODE", ports.RoleAdmin); !ports.IsKind(err, ports.KindNotFound) || err.Error() != "approve: no such code CODE for admin" {
 				t.Errorf("Approve: %v", err)
 			}
 			gone, err := c.Revoke(ctx, "ann")

@@ -100,7 +100,11 @@ func method[T any](mux *http.ServeMux, name string, call func(context.Context, a
 		}
 		got, err := call(r.Context(), a)
 		if err != nil {
-			answer(w, http.StatusUnprocessableEntity, failure{ports.KindOf(err), name, err.Error()})
+			f := failure{ports.KindOf(err), name, err.Error()}
+			if e := (*ports.Error)(nil); errors.As(err, &e) && e.Err != nil {
+				f.Op, f.Error = e.Op, e.Err.Error() // Error puts the op before it again
+			}
+			answer(w, http.StatusUnprocessableEntity, f)
 			return
 		}
 		answer(w, http.StatusOK, got)

@@ -17,7 +17,14 @@ type feed struct {
 
 const feedColumns = `seq, nonce, body, at`
 
-// Append adds an item; a nonce that the chat has adds nothing, "" is none. See ports.Feed.
+// feedKept is how many items a chat keeps, its last ones. A page shows a few
+// hundred; without a bound somebody who is not let in could fill the disk.
+const feedKept = 2000
+
+const trimFeed = `DELETE FROM feed WHERE channel = $1 AND chat = $2 AND seq <= $3`
+
+// Append adds an item, and removes what is older than the last feedKept in the
+// same commit; a nonce that the chat has adds nothing, "" is none. See ports.Feed.
 func (f *feed) Append(ctx context.Context, chat, nonce string, body json.RawMessage) (ports.FeedItem, error) {
 	var out ports.FeedItem
 	err := f.store.update(ctx, "store append feed", func(ctx context.Context, t *session) error {
@@ -30,7 +37,11 @@ func (f *feed) Append(ctx context.Context, chat, nonce string, body json.RawMess
 			SELECT $1, $2, COALESCE(MAX(seq), 0) + 1, $3, $4, $5 FROM feed WHERE channel = $1 AND chat = $2
 			ON CONFLICT (channel, chat, nonce) WHERE nonce <> '' DO NOTHING
 			RETURNING `+feedColumns, []any{f.channel, chat, nonce, string(body), f.store.now()}, take)
-		if err != nil || out.Seq > 0 {
+		if err != nil {
+			return err
+		}
+		if out.Seq > 0 {
+			_, err := t.exec(ctx, trimFeed, f.channel, chat, out.Seq-feedKept)
 			return err
 		}
 		return t.each(ctx, `SELECT `+feedColumns+` FROM feed WHERE channel = $1 AND chat = $2 AND nonce = $3`,

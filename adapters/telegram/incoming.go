@@ -57,7 +57,7 @@ func (in incoming) message(m *message) ports.Message {
 	out := ports.Message{
 		ID: messageID(m.Chat.ID, m.ID), In: conversation(m), Private: m.Chat.Type == "private",
 		From: strconv.FormatInt(m.From.ID, 10), Name: m.From.name(),
-		Text: in.ownCommand(text), Attachments: attachments(m), At: time.Unix(m.Date, 0).UTC(),
+		Text: in.ownCommand(in.unnamed(text)), Attachments: attachments(m), At: time.Unix(m.Date, 0).UTC(),
 	}
 	if m.Date == 0 {
 		out.At = time.Time{}
@@ -106,6 +106,18 @@ func (in incoming) named(text string, marks []entity) bool {
 		}
 	}
 	return false
+}
+
+// unnamed takes our name off the start of a text: "@bot call this" is "call this".
+func (in incoming) unnamed(text string) string {
+	us := "@" + in.me.Username
+	if len(text) <= len(us) || !strings.EqualFold(text[:len(us)], us) || !strings.ContainsRune(" ,:\n\t", rune(text[len(us)])) {
+		return text
+	}
+	if rest := strings.TrimLeft(text[len(us):], " ,:\n\t"); rest != "" {
+		return rest
+	}
+	return text
 }
 
 // ownCommand takes our name out of a command: "/stop@bot now" is "/stop now".

@@ -154,3 +154,20 @@ func FuzzUpdate(f *testing.F) {
 		}
 	})
 }
+
+func TestOurNameAtTheStartIsNotPartOfWhatIsSaid(t *testing.T) {
+	in := incoming{me: account{ID: 42, Username: "us_bot"}}
+	for text, want := range map[string]string{
+		"@us_bot call this":  "call this",
+		"@US_bot, call this": "call this",
+		"@us_bot /tools":     "/tools",
+		"@us_bot":            "@us_bot",
+		"@us_bot_2 hi":       "@us_bot_2 hi",
+		"hi @us_bot":         "hi @us_bot",
+		"/stop@us_bot now":   "/stop now",
+	} {
+		if got := in.ownCommand(in.unnamed(text)); got != want {
+			t.Errorf("%q is taken for %q, want %q", text, got, want)
+		}
+	}
+}

@@ -102,6 +102,7 @@ func (p *poller) persist(ctx context.Context, step func(context.Context) error) 
 			return err
 		}
 		p.failing = true
+		p.report(err)
 		wait := max(p.pause.NextBackOff(), ports.RetryAfter(err))
 		p.log.Warn("telegram_receive_failed", "kind", ports.KindOf(err), "err", err, "dur", wait)
 		sleep(ctx, wait)
@@ -112,7 +113,15 @@ func (p *poller) recovered() {
 	p.pause.Reset()
 	if p.failing {
 		p.failing = false
+		p.report(nil)
 		p.log.Info("telegram_receive_recovered")
+	}
+}
+
+// report tells the admin how receiving goes, where somebody listens.
+func (p *poller) report(err error) {
+	if r, ok := p.in.(ports.Reporter); ok {
+		r.Report(err)
 	}
 }
 

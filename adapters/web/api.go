@@ -23,8 +23,8 @@ const (
 
 var clientID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
-// postMessage takes what a person wrote. 202: it is stored. 503: it is not; the
-// same id may be posted again and counts once.
+// postMessage takes what a person wrote. 202: it is stored. 429 or 503: it is
+// not; the same id may be posted again and counts once.
 func (c *Channel) postMessage(w http.ResponseWriter, r *http.Request) {
 	var req struct{ ID, Text string }
 	user, ok := c.request(w, r, &req)
@@ -69,10 +69,15 @@ func (c *Channel) postPress(w http.ResponseWriter, r *http.Request) {
 	c.deliver(w, r, m, entry{Kind: kindPress, ID: req.Message, Choices: []ports.Choice{*m.Choice}})
 }
 
-// request reads a JSON request of a logged-in person. It answers by itself where
-// that fails.
+// request reads a JSON request of a logged-in person, within their limit. It
+// answers by itself where that fails.
 func (c *Channel) request(w http.ResponseWriter, r *http.Request, into any) (user string, ok bool) {
 	if user = c.user(r.Context(), w, r); user == "" {
+		return "", false
+	}
+	if !c.posts.allow(user) {
+		w.Header().Set("Retry-After", "1")
+		refuse(w, http.StatusTooManyRequests, "These are too many messages at once. Please wait a moment.")
 		return "", false
 	}
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
@@ -92,7 +97,8 @@ func (c *Channel) request(w http.ResponseWriter, r *http.Request, into any) (use
 	return user, true
 }
 
-// deliver hands m to the core and adds own to the feed. Both count once.
+// deliver hands m to the core and adds own to the feed, if the sender is let in.
+// Both count once.
 func (c *Channel) deliver(w http.ResponseWriter, r *http.Request, m ports.Message, own entry) {
 	if err := c.receive(r.Context(), m, &own); err != nil {
 		c.warn("message not stored", m.In.Chat, err)
@@ -102,7 +108,8 @@ func (c *Channel) deliver(w http.ResponseWriter, r *http.Request, m ports.Messag
 	answer(w, http.StatusAccepted, map[string]string{"event": m.Event})
 }
 
-// receive hands m to the core and then adds own, if there is one, to the feed.
+// receive hands m to the core and then adds own, if there is one and it is to be
+// kept, to the feed.
 func (c *Channel) receive(ctx context.Context, m ports.Message, own *entry) error {
 	// A person who closes the page has sent the message all the same.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
@@ -116,11 +123,27 @@ func (c *Channel) receive(ctx context.Context, m ports.Message, own *entry) erro
 	if err := in.Receive(ctx, ports.Batch{Messages: []ports.Message{m}}); err != nil {
 		return wrap("receive", err)
 	}
-	if own == nil {
+	if own == nil || !c.keeps(ctx, in, m) {
 		return nil
 	}
 	_, err := c.append(ctx, m.In.Chat, m.Event, *own)
 	return wrap("append", err)
+}
+
+// keeps says whether the feed gets m: what strangers write would fill the disk.
+// Asked after Receive, for m may be what lets its sender in. In doubt it is kept,
+// lest a person miss what they wrote.
+func (c *Channel) keeps(ctx context.Context, in ports.Receiver, m ports.Message) bool {
+	knower, ok := in.(ports.Knower)
+	if !ok {
+		return true
+	}
+	known, err := knower.Known(ctx, m)
+	if err != nil {
+		c.warn("sender not looked up", m.In.Chat, err)
+		return true
+	}
+	return known
 }
 
 // message is one by user, in the only chat that user has.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"dragoman/ports"
@@ -236,5 +237,67 @@ func TestTextsAndTokensAreNotLogged(t *testing.T) {
 		if strings.Contains(r.log.String(), secret) {
 			t.Errorf("the log has %q: %s", secret, r.log)
 		}
+	}
+}
+
+// doorkeeper is a core that knows who is let in.
+type doorkeeper struct {
+	ports.Receiver
+	known atomic.Bool
+	err   error
+}
+
+func (d *doorkeeper) Receive(ctx context.Context, b ports.Batch) error {
+	err := d.Receiver.Receive(ctx, b)
+	if err == nil && b.Messages[0].Text == "/start letmein" {
+		d.known.Store(true)
+	}
+	return err
+}
+
+func (d *doorkeeper) Known(context.Context, ports.Message) (bool, error) {
+	return d.known.Load(), d.err
+}
+
+func TestWhatStrangersWriteIsNotKept(t *testing.T) {
+	r := newIdleRig(t)
+	core := &doorkeeper{Receiver: r.inbox}
+	r.run(core)
+	b := r.guest()
+	id := r.send(b.user, "n", "Who are you?", ports.Choice{Question: "q", Field: "f", Value: "v"})
+	press := func() int {
+		resp, _ := b.do(http.MethodPost, "/api/press", "application/json",
+			encode(map[string]string{"message": string(id), "question": "q", "field": "f", "value": "v"}))
+		return resp.StatusCode
+	}
+	if resp, body := b.say("1", "hello"); resp.StatusCode != http.StatusAccepted || press() != http.StatusAccepted {
+		t.Fatalf("%d %s", resp.StatusCode, body)
+	}
+	if feed := r.feed(b.user); len(r.inbox.Messages()) != 2 || !slices.Equal(feed, []string{"bot Who are you?"}) {
+		t.Errorf("the core got %d, the feed has %q", len(r.inbox.Messages()), feed)
+	}
+	// The message that lets its sender in is kept, and so is all after it.
+	b.say("2", "/start letmein")
+	b.say("3", "hello again")
+	if feed := r.feed(b.user); press() != http.StatusAccepted || !slices.Equal(feed, []string{"bot Who are you?", "user /start letmein", "user hello again"}) {
+		t.Errorf("the feed has %q", feed)
+	}
+	if feed := r.feed(b.user); len(feed) != 4 || feed[3] != "press " {
+		t.Errorf("the feed has %q", feed)
+	}
+}
+
+func TestInDoubtAMessageIsKept(t *testing.T) {
+	r := newIdleRig(t)
+	r.run(&doorkeeper{Receiver: r.inbox, err: ports.Errorf(ports.KindUnavailable, "test", "no store")})
+	b := r.guest()
+	if resp, body := b.say("1", "hello"); resp.StatusCode != http.StatusAccepted {
+		t.Fatalf("%d %s", resp.StatusCode, body)
+	}
+	if feed := r.feed(b.user); !slices.Equal(feed, []string{"user hello"}) {
+		t.Errorf("the feed has %q", feed)
+	}
+	if !strings.Contains(r.log.String(), "sender not looked up") {
+		t.Errorf("the log has %q", r.log)
 	}
 }

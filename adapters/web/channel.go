@@ -25,6 +25,7 @@ type Channel struct {
 	log      *slog.Logger
 	sessions sessions
 	hub      *hub
+	posts    *posts
 	pages    *pages
 	guests   *rate.Limiter
 	logins   *rate.Limiter
@@ -58,6 +59,7 @@ func New(cfg Config, deps Deps) (*Channel, error) {
 		log:      deps.Log,
 		sessions: sessions{records: deps.Records},
 		hub:      newHub(),
+		posts:    newPosts(),
 		pages:    p,
 		guests:   rate.NewLimiter(rate.Every(6*time.Second), 10),
 		logins:   rate.NewLimiter(rate.Every(2*time.Second), 30),

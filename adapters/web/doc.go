@@ -6,7 +6,8 @@
 // A person is a session: a random token in a cookie, whose SHA-256 is the key of
 // a record. A session alone opens nothing: the core decides who may talk, and a
 // login link merely says "/start CODE" in the chat. Each person has one
-// conversation, named as the person is.
+// conversation, named as the person is. What the core does not let in is not
+// kept, and nobody may post without limit, so strangers cannot fill the disk.
 //
 // Doubles are dropped on both ways: a message's event is made from the id that
 // the page gave it, and a delivery's nonce is the nonce of its feed item, so

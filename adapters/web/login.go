@@ -49,6 +49,11 @@ func (c *Channel) postLogin(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
+	if !c.posts.allow(user) {
+		w.Header().Set("Retry-After", "1")
+		c.pages.door(w, http.StatusTooManyRequests, door{Code: code, Words: "These are too many tries at once. Please wait a moment."})
+		return
+	}
 	sum := sha256.Sum256([]byte(code))
 	m := message(user, "l-"+user+"-"+hex.EncodeToString(sum[:12]))
 	m.Text = "/start " + code

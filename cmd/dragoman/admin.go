@@ -5,17 +5,24 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"log/slog"
 	"os"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
 
 	"dragoman/adapters/control"
+	"dragoman/adapters/sqlstore"
 	"dragoman/config"
 	"dragoman/ports"
 )
 
-// withAdmin hands use the gateway that runs on the config's data folder, or, where
-// none does, one without chats that lives as long as use. With servers set that
-// one has connected its MCP servers, or waited for each as long as its timeout is.
-func withAdmin(ctx context.Context, file string, servers bool, use func(context.Context, ports.Admin) error) error {
+// lockPatience is how long a command waits for another one that has the data folder.
+const lockPatience = 5 * time.Second
+
+// withAdmin hands use the gateway that runs on the config's data folder.
+// otherwise is for where none does.
+func withAdmin(ctx context.Context, file string, use func(context.Context, ports.Admin) error, otherwise func(*config.Config) error) error {
 	cfg, _, err := loadConfig(ctx, file)
 	if err != nil {
 		return err
@@ -23,27 +30,88 @@ func withAdmin(ctx context.Context, file string, servers bool, use func(context.
 	if running, err := control.Dial(ctx, socketPath(cfg)); err == nil {
 		return use(ctx, running)
 	}
-	return withOwn(ctx, cfg, servers, use)
+	cfg.Log.Level = "error" // what a command prints is its answer
+	return otherwise(cfg)
 }
 
-func withOwn(ctx context.Context, cfg *config.Config, servers bool, use func(context.Context, ports.Admin) error) (err error) {
-	cfg.Log.Level = "error" // what a command prints is its answer
+// withServers is withAdmin for a command that wants tools. Where no gateway runs
+// it connects the servers by itself, waits for each until it is ready or its
+// timeout is over, and leaves nothing behind: its store is a temporary one.
+func withServers(ctx context.Context, file string, use func(context.Context, ports.Admin) error) error {
+	return withAdmin(ctx, file, use, func(cfg *config.Config) error {
+		temporary, err := os.MkdirTemp("", "dragoman-")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(temporary)
+		own := *cfg
+		own.DataDir = temporary
+		return withStore(ctx, &own, func(store *sqlstore.Store, log *slog.Logger) error {
+			g, err := assemble(cfg, store, &lateAudit{cfg: cfg, log: log}, nil, false, log)
+			if err != nil {
+				return err
+			}
+			stop := g.RunSources(ctx)
+			defer stop()
+			g.Settled(ctx)
+			return use(ctx, g)
+		})
+	})
+}
+
+// withRecords is withAdmin for a command that wants what is stored.
+func withRecords(ctx context.Context, file string, use func(context.Context, ports.Admin) error) error {
+	return withAdmin(ctx, file, use, func(cfg *config.Config) error {
+		return withStore(ctx, cfg, func(store *sqlstore.Store, log *slog.Logger) error {
+			g, err := assemble(cfg, store, store, nil, false, log)
+			if err != nil {
+				return err
+			}
+			return use(ctx, g)
+		})
+	})
+}
+
+// withStore opens a store for as long as use takes, and waits a while for
+// another command that has it open.
+func withStore(ctx context.Context, cfg *config.Config, use func(*sqlstore.Store, *slog.Logger) error) (err error) {
 	log := newLog(cfg.Log, os.Stderr)
-	store, err := openStore(ctx, cfg, log)
+	store, err := backoff.Retry(ctx, func() (*sqlstore.Store, error) {
+		store, err := openStore(ctx, cfg, log)
+		if err != nil && !ports.IsKind(err, ports.KindConflict) {
+			err = backoff.Permanent(err)
+		}
+		return store, err
+	}, backoff.WithMaxElapsedTime(lockPatience))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	g, err := assemble(cfg, store, nil, false, log)
-	if err != nil {
+	return use(store, log)
+}
+
+// lateAudit writes to the audit of the real data folder, where there is one,
+// and holds it no longer than that takes.
+type lateAudit struct {
+	cfg *config.Config
+	log *slog.Logger
+}
+
+// Append implements ports.Audit.
+func (a *lateAudit) Append(ctx context.Context, e ports.AuditEntry) error {
+	if _, err := os.Stat(a.cfg.DataDir); errors.Is(err, os.ErrNotExist) {
+		return nil // nothing ran here yet, and a command leaves nothing behind
+	}
+	return withStore(ctx, a.cfg, func(s *sqlstore.Store, _ *slog.Logger) error { return s.Append(ctx, e) })
+}
+
+// Entries implements ports.Audit.
+func (a *lateAudit) Entries(ctx context.Context, limit int) (list []ports.AuditEntry, err error) {
+	err = withStore(ctx, a.cfg, func(s *sqlstore.Store, _ *slog.Logger) (err error) {
+		list, err = s.Entries(ctx, limit)
 		return err
-	}
-	if servers {
-		stop := g.RunSources(ctx)
-		defer stop()
-		g.Settled(ctx)
-	}
-	return use(ctx, g)
+	})
+	return list, err
 }
 
 // printJSON prints a listing for machines.

@@ -30,9 +30,9 @@ func openStore(ctx context.Context, cfg *config.Config, log *slog.Logger) (*sqls
 func socketPath(cfg *config.Config) string { return filepath.Join(cfg.DataDir, "control.sock") }
 
 // assemble builds the gateway that the config describes, with its chats or, for
-// a command that only wants tools, without.
-func assemble(cfg *config.Config, store *sqlstore.Store, listener net.Listener, chats bool, log *slog.Logger) (*gateway.Gateway, error) {
-	opt := gateway.Options{Store: store, Listener: listener, Log: log, Turns: cfg.Limits.Turns, Drain: cfg.Limits.DrainTimeout,
+// a command that only wants tools, without. audit is where admins' deeds go.
+func assemble(cfg *config.Config, store *sqlstore.Store, audit ports.Audit, listener net.Listener, chats bool, log *slog.Logger) (*gateway.Gateway, error) {
+	opt := gateway.Options{Store: store, Audit: audit, Listener: listener, Log: log, Turns: cfg.Limits.Turns, Drain: cfg.Limits.DrainTimeout,
 		Ask:    ask.Config{Expires: cfg.Ask.Expires, OnMessage: ask.OnMessage(cfg.Ask.OnMessage), GroupWait: cfg.Ask.GroupWait},
 		Access: accessOf(cfg), Tools: toolsOf(cfg)}
 	var err error
@@ -58,12 +58,16 @@ func assemble(cfg *config.Config, store *sqlstore.Store, listener net.Listener, 
 
 func sourcesOf(cfg *config.Config, store *sqlstore.Store, log *slog.Logger) ([]gateway.Source, error) {
 	list := []gateway.Source{{Source: toolbox.Source{Timeout: builtInTimeout}, Port: builtIn(store)}}
+	home, err := filepath.Abs(cfg.Dir) // relative paths in a server's arguments start at the config file
+	if err != nil {
+		return nil, err
+	}
 	for _, name := range slices.Sorted(maps.Keys(cfg.MCPServers)) {
 		s := cfg.MCPServers[name]
 		if !cfg.MCP.Enabled || !s.Enabled {
 			continue
 		}
-		port, err := server.build(s.Section, parts{name: name, log: log.With("mcp_server", name)})
+		port, err := server.build(s.Section.With("cwd", home), parts{name: name, log: log.With("mcp_server", name)})
 		if err != nil {
 			return nil, err
 		}

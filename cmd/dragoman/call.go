@@ -23,13 +23,21 @@ func newCall(file *string) *cobra.Command {
 			if len(args) == 2 {
 				input = json.RawMessage(args[1])
 			}
+			if timeout < 0 {
+				return usageError{fmt.Errorf("--timeout must not be negative")}
+			}
 			if !json.Valid(input) {
 				return usageError{fmt.Errorf("the arguments are not valid JSON: %s", input)}
 			}
-			return withAdmin(cmd.Context(), *file, true, func(ctx context.Context, a ports.Admin) error {
+			return withServers(cmd.Context(), *file, func(ctx context.Context, a ports.Admin) error {
 				r, err := a.CallTool(ctx, args[0], input, timeout)
 				if err != nil {
 					return err
+				}
+				if r.Outcome == ports.CallTransport || r.Outcome == ports.CallNotFound {
+					if err := printUnconnected(ctx, cmd.ErrOrStderr(), a); err != nil {
+						return err
+					}
 				}
 				return printReport(cmd, r, asJSON)
 			})
@@ -48,9 +56,9 @@ func printReport(cmd *cobra.Command, r ports.CallReport, asJSON bool) error {
 			return err
 		}
 	case r.IsError:
-		fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s\n", r.Outcome, r.Text)
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s\n", r.Outcome, plain(r.Text))
 	default:
-		fmt.Fprintln(cmd.OutOrStdout(), r.Text)
+		fmt.Fprintln(cmd.OutOrStdout(), plain(r.Text))
 	}
 	if r.IsError {
 		return errSaid

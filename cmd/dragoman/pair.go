@@ -30,7 +30,7 @@ func newPairList(file *string) *cobra.Command {
 		Short: "Who waits for access and who has it",
 		Args:  none,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withAdmin(cmd.Context(), *file, false, func(ctx context.Context, a ports.Admin) error {
+			return withRecords(cmd.Context(), *file, func(ctx context.Context, a ports.Admin) error {
 				list, err := a.Pairings(ctx)
 				if err != nil {
 					return err
@@ -56,7 +56,7 @@ func newPairApprove(file *string) *cobra.Command {
 			if role != string(ports.RoleMember) && role != string(ports.RoleAdmin) {
 				return usageError{fmt.Errorf("--role must be user or admin, not %q", role)}
 			}
-			return withAdmin(cmd.Context(), *file, false, func(ctx context.Context, a ports.Admin) error {
+			return withRecords(cmd.Context(), *file, func(ctx context.Context, a ports.Admin) error {
 				p, err := a.Approve(ctx, args[0], ports.Role(role))
 				if err == nil {
 					fmt.Fprintf(cmd.OutOrStdout(), "%s is in as %s (id %s).\n", who(p), p.Role, p.ID)
@@ -75,7 +75,7 @@ func newPairRevoke(file *string) *cobra.Command {
 		Short: "Take somebody's access away, by id or by channel:user",
 		Args:  between(1, 1, "ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withAdmin(cmd.Context(), *file, false, func(ctx context.Context, a ports.Admin) error {
+			return withRecords(cmd.Context(), *file, func(ctx context.Context, a ports.Admin) error {
 				p, err := a.Revoke(ctx, args[0])
 				if err == nil {
 					fmt.Fprintf(cmd.OutOrStdout(), "%s no longer has access.\n", who(p))

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"slices"
+	"strconv"
 	"sync"
 
 	"github.com/spf13/cobra"
@@ -47,7 +48,7 @@ func run(ctx, hard context.Context, file string) (err error) {
 	if listener != nil {
 		defer listener.Close()
 	}
-	g, err := assemble(cfg, store, listener, true, log)
+	g, err := assemble(cfg, store, store, listener, true, log)
 	if err != nil {
 		return err
 	}
@@ -55,7 +56,7 @@ func run(ctx, hard context.Context, file string) (err error) {
 	if err != nil {
 		return err
 	}
-	welcome(cfg, name, code)
+	welcome(cfg, name, code, listener)
 	return serve(ctx, hard, g, socketPath(cfg), log)
 }
 
@@ -86,28 +87,40 @@ func listen(ctx context.Context, address string) (net.Listener, error) {
 }
 
 // welcome tells whoever started the gateway where it is and how to get in.
-func welcome(cfg *config.Config, name, code string) {
+func welcome(cfg *config.Config, name, code string, listener net.Listener) {
 	w := os.Stderr
 	fmt.Fprintf(w, "Dragoman %s runs with %s.\n", version(), name)
-	web := false
-	for _, c := range cfg.Channels {
-		web = web || c.Type == "web"
+	ways := []string{}
+	for _, channel := range slices.Sorted(maps.Keys(cfg.Channels)) {
+		switch {
+		case cfg.Channels[channel].Type != "web":
+			ways = append(ways, fmt.Sprintf("write to the bot of channel %q, in a private chat:  /start %s", channel, code))
+		case listener != nil:
+			base := "http://" + reachable(listener.Addr())
+			fmt.Fprintf(w, "Web chat: %s\n", base)
+			ways = append(ways, fmt.Sprintf("open this link:  %s/login?code=%s", base, code))
+		default:
+			fmt.Fprintf(w, "The web chat %q cannot be reached: \"listen\" is empty.\n", channel)
+		}
 	}
-	web = web && cfg.Listen != ""
-	if web {
-		fmt.Fprintf(w, "Web chat: http://%s\n", cfg.Listen)
+	if len(cfg.Channels) == 0 {
+		fmt.Fprintln(w, "Nobody can write to it: the config has no \"channels\".")
 	}
-	if code == "" {
+	if code == "" || len(ways) == 0 {
 		return
 	}
 	fmt.Fprintln(w, "\nNo admin is known yet. This makes you the admin, once:")
-	if web {
-		fmt.Fprintf(w, "  open this link:  http://%s/login?code=%s\n", cfg.Listen, code)
-	}
-	for _, name := range slices.Sorted(maps.Keys(cfg.Channels)) {
-		if cfg.Channels[name].Type != "web" {
-			fmt.Fprintf(w, "  write to the bot of channel %q, in a private chat:  /start %s\n", name, code)
-		}
+	for _, way := range ways {
+		fmt.Fprintln(w, "  "+way)
 	}
 	fmt.Fprintln(w)
+}
+
+// reachable is an address that a browser on this machine can open.
+func reachable(a net.Addr) string {
+	tcp, ok := a.(*net.TCPAddr)
+	if !ok || !tcp.IP.IsUnspecified() {
+		return a.String()
+	}
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(tcp.Port))
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -9,11 +10,15 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
 	"dragoman/ports"
 )
+
+// stderrShown is how many of a server's last words a listing shows.
+const stderrShown = 5
 
 func newTools(file *string) *cobra.Command {
 	var asJSON bool
@@ -22,8 +27,11 @@ func newTools(file *string) *cobra.Command {
 		Short: "List the tools with their policy and state; with NAME its schema",
 		Args:  between(0, 1, "[NAME]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withAdmin(cmd.Context(), *file, true, func(ctx context.Context, a ports.Admin) error {
+			return withServers(cmd.Context(), *file, func(ctx context.Context, a ports.Admin) error {
 				list, err := a.Tools(ctx)
+				if err == nil {
+					err = printUnconnected(ctx, cmd.ErrOrStderr(), a)
+				}
 				if err != nil {
 					return err
 				}
@@ -48,11 +56,36 @@ func newTools(file *string) *cobra.Command {
 	return cmd
 }
 
+// printUnconnected says which servers are missing from a listing, and why.
+func printUnconnected(ctx context.Context, w io.Writer, a ports.Admin) error {
+	servers, err := a.Servers(ctx)
+	for _, s := range servers {
+		if s.Phase == ports.PhaseReady {
+			continue
+		}
+		fmt.Fprintf(w, "server %s is not connected: %s\n", s.Name, plain(cmp.Or(s.Err, string(s.Phase))))
+		for _, line := range s.Stderr[max(0, len(s.Stderr)-stderrShown):] {
+			fmt.Fprintf(w, "  %s\n", plain(line))
+		}
+	}
+	return err
+}
+
+// plain takes out what would steer a terminal: texts of servers are not ours.
+func plain(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r != '\n' && r != '\t' && unicode.In(r, unicode.Cc, unicode.Cf) {
+			return -1
+		}
+		return r
+	}, s)
+}
+
 func printTools(w io.Writer, list []ports.ToolInfo) error {
 	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tab, "TOOL\tPOLICY\tSTATE\tDESCRIPTION")
 	for _, t := range list {
-		line, _, _ := strings.Cut(strings.TrimSpace(t.Description), "\n")
+		line, _, _ := strings.Cut(strings.TrimSpace(plain(t.Description)), "\n")
 		if short := []rune(line); len(short) > 70 {
 			line = string(short[:69]) + "…"
 		}
@@ -66,6 +99,6 @@ func printTool(w io.Writer, t ports.ToolInfo) error {
 	if err := json.Indent(&schema, t.InputSchema, "", "  "); err != nil {
 		return fmt.Errorf("the schema of %s is not JSON: %w", t.Name, err)
 	}
-	_, err := fmt.Fprintf(w, "%s  (policy %s, %s)\n\n%s\n\n%s\n", t.Name, t.Policy, t.State, strings.TrimSpace(t.Description), schema.String())
+	_, err := fmt.Fprintf(w, "%s  (policy %s, %s)\n\n%s\n\n%s\n", t.Name, t.Policy, t.State, strings.TrimSpace(plain(t.Description)), plain(schema.String()))
 	return err
 }

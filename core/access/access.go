@@ -137,6 +137,15 @@ func (a *Access) Admit(ctx context.Context, m ports.Message) (Verdict, error) {
 	return a.pace(who, m, rules), nil
 }
 
+// Known reports whether a message's sender is let in. It counts and answers nothing.
+func (a *Access) Known(ctx context.Context, m ports.Message) (bool, error) {
+	if a.cfg.Channels[m.In.Channel].Mode == Open {
+		return true, nil
+	}
+	_, known, err := a.find(ctx, identity(m))
+	return known, err
+}
+
 // find looks an identity up: the config first, then the store.
 func (a *Access) find(ctx context.Context, id string) (person, bool, error) {
 	if p, ok := a.listed[id]; ok {
@@ -167,7 +176,11 @@ func (a *Access) refuse(ctx context.Context, m ports.Message, rules Rules) (Verd
 		if err != nil || p.Code == "" {
 			return Verdict{Drop: true}, err
 		}
-		return Verdict{Drop: true, Key: "code/" + id + "/" + p.Code, Refusal: textPairing(p.Code)}, nil
+		text := textPairing(p.Code)
+		if _, tried := codeOf(m); tried {
+			text = textCodeUsed + text
+		}
+		return Verdict{Drop: true, Key: "code/" + id + "/" + p.Code, Refusal: text}, nil
 	}
 	return Verdict{Drop: true, Key: "list/" + id, Refusal: textListed(id)}, nil
 }

@@ -75,6 +75,7 @@ func (a *Access) tryCode(identity, code string) bool {
 		}
 	}
 	if !l.Allow() || !a.first.all.Allow() {
+		a.log.Warn("first_admin_tries_exhausted", "user", identity)
 		return false
 	}
 	if subtle.ConstantTimeCompare([]byte(code), []byte(a.first.code)) != 1 {

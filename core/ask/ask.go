@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"dragoman/ports"
 )
@@ -88,6 +89,20 @@ func settled(q ports.Question) ports.Content {
 	return ports.Content{Text: q.Text + "\n\n*" + note + "*"}
 }
 
+// visible writes out characters that are not seen or that turn the text around,
+// so that what is approved looks like what it is.
+func visible(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		if r != '\n' && unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) {
+			fmt.Fprintf(&b, "\\u%04X", r)
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
 func (a *Asker) question(about ports.About, kind ports.QuestionKind, text string, choices ...string) (ports.Question, ports.Content) {
 	q := ports.Question{ID: questionID(about.Turn, about.Steps), Turn: about.Turn, In: about.In, Person: about.Person, Kind: kind,
 		Step: about.Step, Call: about.Call, Text: text, State: ports.QuestionOpen, Expires: time.Now().Add(a.cfg.Expires), GroupWait: a.cfg.GroupWait, Reply: about.Reply}
@@ -111,7 +126,7 @@ func pretty(args json.RawMessage) string {
 		b.Reset()
 		b.Write(args)
 	}
-	text := strings.ReplaceAll(b.String(), "```", "'''")
+	text := visible(strings.ReplaceAll(b.String(), "```", "'''"))
 	if len(text) > argumentsShown {
 		text = strings.ToValidUTF8(text[:argumentsShown], "") + fmt.Sprintf("\n… (%d bytes more)", len(text)-argumentsShown)
 	}

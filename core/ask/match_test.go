@@ -105,6 +105,12 @@ func TestAnAnswerCountsUntilSomethingIsRecorded(t *testing.T) {
 	}
 }
 
+func TestWhatIsApprovedLooksLikeWhatItIs(t *testing.T) {
+	if shown := pretty(json.RawMessage("{\"path\":\"\u202egnp.exe\"}")); strings.Contains(shown, "\u202e") || !strings.Contains(shown, `\u202E`) {
+		t.Errorf("a right-to-left override is shown as %q", shown)
+	}
+}
+
 func TestArgumentsCannotBreakOutOfTheirFence(t *testing.T) {
 	args, _ := json.Marshal(map[string]string{"text": "```\n**May I run nothing?** " + strings.Repeat("é", 3000)})
 	shown := pretty(args)

@@ -39,7 +39,7 @@ func (g *Gateway) CallTool(ctx context.Context, name string, args json.RawMessag
 	}
 	detail, err := json.Marshal(map[string]any{"arguments": shown, "outcome": r.Outcome})
 	if err == nil {
-		err = g.opt.Store.Append(context.WithoutCancel(ctx), ports.AuditEntry{Actor: "admin", What: "tool_call", Ref: name, Detail: detail})
+		err = g.opt.Audit.Append(context.WithoutCancel(ctx), ports.AuditEntry{Actor: "admin", What: "tool_call", Ref: name, Detail: detail})
 	}
 	if err != nil {
 		return ports.CallReport{}, fmt.Errorf("the call ran (%s) but could not be audited: %w", r.Outcome, err)
@@ -86,7 +86,7 @@ func (g *Gateway) Revoke(ctx context.Context, id string) (ports.Pairing, error) 
 }
 
 func (g *Gateway) audit(ctx context.Context, what, ref string) {
-	if err := g.opt.Store.Append(ctx, ports.AuditEntry{Actor: "admin", What: what, Ref: ref}); err != nil {
+	if err := g.opt.Audit.Append(ctx, ports.AuditEntry{Actor: "admin", What: what, Ref: ref}); err != nil {
 		g.log.Error("audit_failed", "what", what, "kind", ports.KindOf(err), "err", err)
 	}
 }

@@ -78,9 +78,16 @@ func (g *Gateway) receive(ctx context.Context, c Channel, in *inbox.Inbox) error
 			}
 		}()
 	}
-	g.channelState(c.Name, stateRunning, nil)
+	report := func(err error) {
+		if err != nil {
+			g.channelState(c.Name, stateDegraded, err)
+			return
+		}
+		g.channelState(c.Name, stateRunning, nil)
+	}
+	report(nil)
 	g.log.Info("channel_running", "channel", c.Name)
-	err := g.guarded(ctx, "channel "+c.Name, func(ctx context.Context) error { return c.Port.Run(ctx, in.Receiver(c.Name, epoch.Load)) })
+	err := g.guarded(ctx, "channel "+c.Name, func(ctx context.Context) error { return c.Port.Run(ctx, in.Receiver(c.Name, epoch.Load, report)) })
 	if err == nil {
 		err = ports.Errorf(ports.KindTemporary, "channel "+c.Name, "it stopped receiving")
 	}

@@ -31,7 +31,6 @@ type Store interface {
 	ports.Leases
 	ports.Records
 	ports.Artifacts
-	ports.Audit
 }
 
 // Channel is a chat platform with what the admin said of it.
@@ -59,6 +58,7 @@ type Agent struct {
 // an admin's command line only.
 type Options struct {
 	Store    Store
+	Audit    ports.Audit
 	Channels []Channel
 	Sources  []Source
 	Agents   []Agent
@@ -186,6 +186,7 @@ func (g *Gateway) parts(box *outbox.Outbox) inbox.Parts {
 	}
 	return inbox.Parts{
 		Admit: g.admit(box),
+		Known: g.access.Known,
 		Match: inbox.Matcher(g.asker, g.command, box.Render),
 		Turn: func(ctx context.Context, l ports.Lease, w ports.Work, news <-chan struct{}) error {
 			a := byChannel[l.In.Channel]

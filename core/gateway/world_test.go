@@ -70,7 +70,7 @@ func (w *world) startOn(wrap func(*sqlstore.Store) gateway.Store) {
 	}
 	w.store = store
 	opt := w.opt
-	opt.Store, opt.Log = wrap(store), log
+	opt.Store, opt.Audit, opt.Log = wrap(store), store, log
 	opt.Channels = []gateway.Channel{{Name: "chat", Port: w.chat, Agent: "main", SendsInFlight: 8}}
 	opt.Sources = []gateway.Source{{Source: toolbox.Source{Name: "srv", Timeout: time.Second}, Port: w.tools}}
 	opt.Agents = []gateway.Agent{{Config: agent.Config{Name: "main", MaxSteps: 5, TurnTimeout: cmp.Or(w.model.turnTimeout, time.Minute),

@@ -42,6 +42,8 @@ type Verdict struct {
 type Parts struct {
 	// Admit decides on a message before it is stored. It may read and write.
 	Admit func(ctx context.Context, m ports.Message) (Verdict, error)
+	// Known reports whether a message's sender is let in, and does nothing else.
+	Known func(ctx context.Context, m ports.Message) (bool, error)
 	// Match routes an admitted message. Pure: it runs inside the commit.
 	Match func(s ports.Sight, v Verdict) ports.Route
 	// Turn works on what the lane holds until the turn is over or parked. news
@@ -77,9 +79,9 @@ func New(ctx context.Context, store Store, parts Parts, turns int, log *slog.Log
 }
 
 // Receiver is what the channel of this name delivers into. epoch gives the epoch
-// of the channel's lease, 0 if it has none.
-func (x *Inbox) Receiver(channel string, epoch func() int64) ports.Receiver {
-	return &receiver{inbox: x, channel: channel, epoch: epoch}
+// of the channel's lease, 0 if it has none; report hears how receiving goes.
+func (x *Inbox) Receiver(channel string, epoch func() int64, report func(error)) ports.Receiver {
+	return &receiver{inbox: x, channel: channel, epoch: epoch, report: report}
 }
 
 // Post stores deliveries for a conversation that no message asked for, under a
@@ -137,6 +139,22 @@ type receiver struct {
 	inbox   *Inbox
 	channel string
 	epoch   func() int64
+	report  func(error)
+}
+
+var (
+	_ ports.Receiver = (*receiver)(nil)
+	_ ports.Knower   = (*receiver)(nil)
+	_ ports.Reporter = (*receiver)(nil)
+)
+
+// Report passes on how receiving goes. See ports.Reporter.
+func (r *receiver) Report(err error) { r.report(err) }
+
+// Known asks access. See ports.Knower.
+func (r *receiver) Known(ctx context.Context, m ports.Message) (bool, error) {
+	m.In.Channel = r.channel
+	return r.inbox.parts.Known(ctx, m)
 }
 
 func (r *receiver) Cursor(ctx context.Context) (string, error) {

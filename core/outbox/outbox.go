@@ -23,7 +23,9 @@ import (
 
 const (
 	sendTimeout = 30 * time.Second
-	markTimeout = 10 * time.Second
+	// optionalTimeout is for what may be dropped.
+	optionalTimeout = 2 * time.Second
+	markTimeout     = 10 * time.Second
 	// giveUpAfter is how long one delivery may block its conversation with
 	// failures that look temporary.
 	giveUpAfter = 12 * time.Hour

@@ -68,9 +68,13 @@ func (o *Outbox) attempt(c *channel, l ports.Lease, d ports.Delivery) error {
 	if err := o.going.Err(); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(o.ctx, sendTimeout)
+	limit, grace := sendTimeout, guard.Grace
+	if d.Optional { // an answer may come to stand behind it
+		limit, grace = optionalTimeout, 0
+	}
+	ctx, cancel := context.WithTimeout(o.ctx, limit)
 	defer cancel()
-	id, err := guard.Do(ctx, guard.Grace, o.leaks, "send", func(ctx context.Context) (ports.MessageID, error) { return c.post(ctx, d) })
+	id, err := guard.Do(ctx, grace, o.leaks, "send", func(ctx context.Context) (ports.MessageID, error) { return c.post(ctx, d) })
 	switch {
 	case err == nil:
 		return o.mark(l, d.ID, ports.Receipt{ID: id})

@@ -36,7 +36,9 @@ func (b *Toolbox) rebuild() {
 			name := key
 			if t.source.Name != "" && (len(list) > 1 || len(key) > nameMax) {
 				name = suffixed(key, t.source.Name, t.own)
-				b.log.Warn("tool_renamed", "mcp_server", t.source.Name, "tool", t.own, "name", name)
+				if before[name] == nil {
+					b.log.Warn("tool_renamed", "mcp_server", t.source.Name, "tool", t.own, "name", name)
+				}
 			}
 			if _, taken := b.tools[name]; taken {
 				b.log.Error("tool_dropped", "mcp_server", t.source.Name, "tool", t.own, "err", "its name is taken")

@@ -18,6 +18,7 @@ var outcomes = map[ports.Kind]struct {
 }{
 	ports.KindTimeout:      {ports.CallTimeout, "The tool did not answer in time. It is not known whether it had an effect."},
 	ports.KindCancelled:    {ports.CallCancelled, "The call was cancelled. It is not known whether it had an effect."},
+	ports.KindUnsure:       {ports.CallTransport, "The tool's server went away while this ran. It is not known whether it had an effect."},
 	ports.KindUnavailable:  {ports.CallTransport, "The tool's server is not connected at the moment."},
 	ports.KindUnauthorized: {ports.CallTransport, "The tool's server refused our login."},
 	ports.KindNotFound:     {ports.CallNotFound, "The server no longer has this tool."},

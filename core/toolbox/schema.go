@@ -19,6 +19,9 @@ const (
 	// schemaNodes bounds what a schema comes to with its references followed: a few
 	// hundred bytes can double with each level of them.
 	schemaNodes = 10_000
+	// schemaURL is where a schema seems to stand, in words about it: a plain name
+	// would be taken for a file of ours.
+	schemaURL = "https://tool.invalid/schema.json"
 	// faultsShown bounds what the model reads about bad arguments.
 	faultsShown = 20
 )
@@ -42,10 +45,10 @@ func compile(schema json.RawMessage) *jsonschema.Schema {
 	}
 	c := jsonschema.NewCompiler()
 	c.UseLoader(noLoader{})
-	if c.AddResource("tool.json", doc) != nil {
+	if c.AddResource(schemaURL, doc) != nil {
 		return nil
 	}
-	s, err := c.Compile("tool.json")
+	s, err := c.Compile(schemaURL)
 	if err != nil {
 		return nil
 	}

@@ -198,7 +198,7 @@ func TestACallWaitsForItsServerToConnect(t *testing.T) {
 			t.Errorf("it waited %s", d)
 		}
 		began = time.Now()
-		if r := v.Check(t.Context(), ports.Call{Name: "never__x", Arguments: json.RawMessage("{}")}); r.Outcome != ports.CallNotFound {
+		if r := v.Check(t.Context(), ports.Call{Name: "never__x", Arguments: json.RawMessage("{}")}); r.Outcome != ports.CallTransport {
 			t.Errorf("ruled %+v", r)
 		}
 		if d := time.Since(began); d != 2*time.Second {

@@ -40,7 +40,7 @@ func (v *View) Specs() []ports.ToolSpec {
 func (v *View) Check(ctx context.Context, c ports.Call) ports.Ruling {
 	t := v.box.find(ctx, c.Name)
 	if t == nil || !v.sees(t) {
-		return ports.Ruling{Outcome: ports.CallNotFound, Why: fmt.Sprintf("There is no tool named %q.", c.Name)}
+		return v.missing(c.Name)
 	}
 	r := ports.Ruling{Policy: t.policy, Class: t.spec.Class}
 	if r.Class == "" {
@@ -58,7 +58,8 @@ func (v *View) Check(ctx context.Context, c ports.Call) ports.Ruling {
 func (v *View) Call(ctx context.Context, c ports.ToolCall, host ports.Host) ports.CallResult {
 	t := v.box.find(ctx, c.Name)
 	if t == nil {
-		return ports.CallResult{Outcome: ports.CallNotFound, Text: fmt.Sprintf("There is no tool named %q.", c.Name)}
+		r := v.missing(c.Name)
+		return ports.CallResult{Outcome: r.Outcome, Text: r.Why}
 	}
 	c.Name = t.own
 	r, err := guard.Do(ctx, guard.Grace, v.box.leaks, "tool call", func(ctx context.Context) (ports.ToolResult, error) {
@@ -71,8 +72,24 @@ func (v *View) Call(ctx context.Context, c ports.ToolCall, host ports.Host) port
 	return v.box.result(ctx, c, r)
 }
 
+// missing rules on a name that is not there: its server may never have been reached.
+func (v *View) missing(name string) ports.Ruling {
+	v.box.mu.RLock()
+	defer v.box.mu.RUnlock()
+	s := v.box.owner(name)
+	if s != nil && v.uses(s.Name) && s.tools == nil && s.state.Phase != ports.PhaseReady {
+		return ports.Ruling{Outcome: ports.CallTransport, Why: fmt.Sprintf("The server %q is not connected.", s.Name)}
+	}
+	return ports.Ruling{Outcome: ports.CallNotFound, Why: fmt.Sprintf("There is no tool named %q.", name)}
+}
+
+// uses reports whether the agent may use the server.
+func (v *View) uses(server string) bool {
+	return server == "" || v.servers == nil || slices.Contains(v.servers, "*") || slices.Contains(v.servers, server)
+}
+
 func (v *View) sees(t *tool) bool {
-	if t.source.Name != "" && v.servers != nil && !slices.Contains(v.servers, "*") && !slices.Contains(v.servers, t.source.Name) {
+	if !v.uses(t.source.Name) {
 		return false
 	}
 	if len(v.filter.Allow) > 0 && !matchesAny(v.filter.Allow, t.spec.Name) {

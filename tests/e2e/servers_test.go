@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -182,6 +184,52 @@ func TestCallAndToolsWithoutAGateway(t *testing.T) {
 			t.Errorf("tool %+v", tool)
 		}
 	}
+}
+
+// A command without a gateway leaves nothing behind, does not mind another one,
+// and says which server is missing and why.
+func TestACommandWithoutAGatewayIsAGoodGuest(t *testing.T) {
+	g := newGateway(t, gatewayBinary(t), `{"mcpServers": {"typo": {"command": "there-is-no-such-command"}, "dies": {"command": "sh", "args": ["-c", "echo my last words >&2; exit 3"]}}}`)
+	var both sync.WaitGroup
+	for range 2 {
+		both.Go(func() {
+			out, stderr, code := g.CLI("tools")
+			for _, want := range []string{`server typo is not connected: `, "there-is-no-such-command", "server dies is not connected", "my last words"} {
+				if code != 0 || !strings.Contains(stderr, want) {
+					t.Errorf("tools: exit %d, %s%s does not say %q", code, out, stderr, want)
+				}
+			}
+		})
+	}
+	both.Wait()
+	if _, stderr, code := g.CLI("call", "typo__x"); code != 1 || !strings.Contains(stderr, "transport_error") {
+		t.Errorf("call of a server that is not there: exit %d, %s", code, stderr)
+	}
+	if _, stderr, code := g.CLI("call", "typo__x", "--timeout", "-5s"); code != 2 {
+		t.Errorf("a negative timeout: exit %d, %s", code, stderr)
+	}
+	for _, dir := range []string{"dragoman-data", "tmp/*"} { // tmp is the process's TMPDIR
+		if left, err := filepath.Glob(filepath.Join(g.Dir, dir)); err != nil || len(left) > 0 {
+			t.Errorf("it leaves %q behind (%v)", left, err)
+		}
+	}
+}
+
+func TestAChannelThatCannotBeReachedIsDegraded(t *testing.T) {
+	g := startGateway(t, `{"listen": "${LISTEN}", "models": {"main": {"type": "demo"}},
+		"channels": {"tg": {"type": "telegram", "token": "123:abc", "api_url": "http://`+freeAddress(t)+`"}}}`)
+	eventually(t, answerWithin, "/readyz names it", func() error {
+		resp, err := http.Get(g.URL + "/readyz")
+		if err != nil {
+			return err
+		}
+		defer resp.Body.Close()
+		body, err := io.ReadAll(resp.Body)
+		if err == nil && (resp.StatusCode != http.StatusOK || !strings.Contains(string(body), `"state":"degraded","error":"the platform cannot be reached"`)) {
+			err = fmt.Errorf("%d %s", resp.StatusCode, body)
+		}
+		return err
+	})
 }
 
 func TestASecondGatewayIsRefused(t *testing.T) {

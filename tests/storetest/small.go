@@ -199,6 +199,25 @@ func keepRules() []Rule {
 				t.want(len(got) == int(c.last-c.first+1) && got[0].Seq == c.first && got[len(got)-1].Seq == c.last, "tail(%d, %d) gives %v", c.seq, c.limit, got)
 			}
 		}),
+		rule("feed/keeps at least the last 1000 items", "a feed may forget what is old, never what a page still shows", func(t *trial) {
+			const all, kept = 2500, 1000
+			f := t.Feed("web")
+			_, err := f.Append(t.ctx, "quiet", "n", body("q"))
+			t.ok(err, "append")
+			for i := range all {
+				item, err := f.Append(t.ctx, "c", fmt.Sprint(i), body(fmt.Sprint(i)))
+				t.want(err == nil && item.Seq == int64(i+1), "item %d is %+v %v", i+1, item, err)
+			}
+			got, err := f.Tail(t.ctx, "c", -kept, all)
+			t.want(err == nil && len(got) == kept && got[0].Seq == all-kept+1, "the last %d are %d (%v)", kept, len(got), err)
+			got, err = f.Tail(t.ctx, "c", 0, all)
+			t.want(err == nil && len(got) >= kept && got[len(got)-1].Seq == all, "the tail from the start has %d items (%v)", len(got), err)
+			for i, item := range got {
+				t.want(item.Seq == got[0].Seq+int64(i) && string(item.Body) == string(body(fmt.Sprint(item.Seq-1))), "item %d of the tail is %+v", i, item)
+			}
+			got, err = f.Tail(t.ctx, "quiet", 0, 10)
+			t.want(err == nil && len(got) == 1, "another chat has %d items (%v)", len(got), err)
+		}),
 		rule("close/later calls fail plainly", "a late goroutine must not crash a stopping process", func(t *trial) {
 			s := t.Store
 			t.restart()

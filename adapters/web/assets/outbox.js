@@ -10,7 +10,7 @@ export function newID() {
 }
 
 // post gives { ok }, { refused: words } where trying again is no use, or
-// { failed: words } where it may help.
+// { failed: words } where it may help, as after 429 and 503.
 export async function post(path, body) {
   try {
     const answer = await fetch(path, {

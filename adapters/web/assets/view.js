@@ -19,6 +19,7 @@ export class View {
   #lines = new Map();
   #stuck = true;
   #ready = false;
+  #spoke = false;
   #typingTimer = 0;
   #unread = 0;
   #title = document.title;
@@ -46,7 +47,7 @@ export class View {
     if (this.#lines.has(item.id)) this.#lines.get(item.id).remove();
     const line = this.#line(item);
     this.#log.insertBefore(line, this.#log.querySelector(".unsent"));
-    this.#empty.hidden = true;
+    if (item.kind === "user") this.#began();
     if (item.kind === "bot") {
       this.draft({ html: "" });
       this.#showTyping(false);
@@ -57,7 +58,7 @@ export class View {
 
   // ready says that all of the past was shown.
   ready() {
-    this.#empty.hidden = this.#log.childElementCount > 0;
+    this.#empty.hidden = this.#spoke;
     if (!this.#ready) this.toEnd();
     this.#ready = true;
     this.#log.setAttribute("aria-live", "polite");
@@ -81,10 +82,11 @@ export class View {
     const line = this.#line({ kind: "user", id: `m-${this.#user}-${id}`, text });
     line.classList.add("unsent");
     this.#log.append(line);
-    this.#empty.hidden = true;
+    this.#began();
   }
 
-  // sent takes the mark off a message; the feed's own line replaces it soon.
+  // sent takes the mark off a message. The feed's own line replaces it, if the
+  // gateway keeps one: of a person who is not let in yet it does not.
   sent(id) {
     const line = this.#lines.get(`m-${this.#user}-${id}`);
     line?.classList.remove("unsent");
@@ -149,10 +151,11 @@ export class View {
 
   // mark shows a press of another page, or of the past.
   #mark(item) {
-    for (const button of this.#lines.get(item.id)?.querySelectorAll(".choices button") ?? []) {
-      button.disabled = true;
-      if (button.dataset.choice === key(item.choices[0])) button.ariaPressed = "true";
-    }
+    const buttons = [...(this.#lines.get(item.id)?.querySelectorAll(".choices button") ?? [])];
+    const pressed = buttons.find((button) => button.dataset.choice === key(item.choices[0]));
+    if (!pressed) return; // of an older form of the message, or of none
+    for (const button of buttons) button.disabled = true;
+    pressed.ariaPressed = "true";
   }
 
   async #pressed(group, button, message, choice) {
@@ -167,6 +170,12 @@ export class View {
     const hint = note(words);
     hint.classList.add("bad");
     group.after(hint);
+  }
+
+  // began takes the suggestions away: the person has spoken.
+  #began() {
+    this.#spoke = true;
+    this.#empty.hidden = true;
   }
 
   #showTyping(on) {
