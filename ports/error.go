@@ -43,7 +43,7 @@ const (
 	KindFenced
 	// KindRefused is a model that declined to answer (a content filter).
 	KindRefused
-	// KindUnsure is a send whose outcome is unknown: it may have been delivered.
+	// KindUnsure is a send or a call whose outcome is unknown: it may have had its effect.
 	KindUnsure
 )
 

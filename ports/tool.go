@@ -13,7 +13,8 @@ type ToolPort interface {
 	Spec() ToolSpec
 	// Call runs the tool once and never twice, whatever goes wrong. A tool that
 	// says it failed is a result (IsError); an error means that the tool did not
-	// answer: KindTimeout, KindCancelled, KindUnavailable (not connected, died),
+	// answer: KindTimeout, KindCancelled, KindUnavailable (not connected: it was
+	// never asked), KindUnsure (it was asked, and then lost: it may have run),
 	// KindProtocol (nonsense on the wire), KindNotFound (the server no longer
 	// has it), KindInvalid (the server refuses the arguments as such).
 	// When ctx ends the tool's server is told to stop, and Call returns.

@@ -12,15 +12,36 @@ import (
 
 var callForm = regexp.MustCompile("(?is)^[\\s`]*/?call\\s+`?([^\\s`{]+)`?\\s*(.*?)[\\s`]*$")
 
+// speaker is what the gateway puts before a message of a group: "Ann: ".
+var speaker = regexp.MustCompile(`^[^\n{}]{1,100}?:[ \t]+`)
+
 // command is `call NAME {json}`. args is what stood behind the name.
 type command struct {
 	tool string
 	args string
 }
 
-// parseCall reads the fixed form. "call me a taxi" is not one: words stand
-// behind the name, and no tool is called "me".
+// parseCall reads the fixed form, also behind the name of who wrote it. "Ann:
+// call mum" is not one: there is no tool "mum", and "Ann" may be no name.
 func parseCall(text string, c catalog) (command, bool) {
+	if cmd, ok := parseBareCall(text, c); ok {
+		return cmd, true
+	}
+	for name := speaker.FindString(text); name != ""; name = speaker.FindString(text) {
+		text = text[len(name):] // once more for a name with a colon in it
+		cmd, ok := parseBareCall(text, c)
+		if !ok {
+			continue
+		}
+		_, known := c.find(cmd.tool)
+		return cmd, cmd.args != "" || len(known) == 1
+	}
+	return command{}, false
+}
+
+// parseBareCall reads the form alone. "call me a taxi" is not one: words stand
+// behind the name, and no tool is called "me".
+func parseBareCall(text string, c catalog) (command, bool) {
 	m := callForm.FindStringSubmatch(text)
 	if m == nil {
 		return command{}, false

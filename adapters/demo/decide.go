@@ -1,8 +1,6 @@
 package demo
 
 import (
-	"bytes"
-	"encoding/json"
 	"strings"
 
 	"dragoman/ports"
@@ -23,25 +21,19 @@ type outcome struct {
 // decide is the whole model.
 func decide(r ports.ModelRequest) decision {
 	turn, first := currentTurn(r.Entries)
-	done, fresh := outcomes(turn)
 	say := func(text string) decision {
 		if first {
 			text += "\n\n" + introduction
 		}
 		return decision{text: text}
 	}
-	if len(fresh) > 0 {
+	if fresh := outcomes(turn); len(fresh) > 0 {
 		return say(sayResults(fresh))
 	}
 	last, all := lastWords(turn)
 	d := answer(last, all, newCatalog(r.Tools))
 	if d.call == nil {
 		return say(d.text)
-	}
-	for _, o := range done {
-		if o.call.Name == d.call.Name && sameJSON(o.call.Arguments, d.call.Arguments) {
-			return say(sayResults([]outcome{o}))
-		}
 	}
 	return d
 }
@@ -84,9 +76,10 @@ func currentTurn(entries []ports.Entry) (turn []ports.Entry, first bool) {
 	return entries[start:], first
 }
 
-// outcomes pairs the turn's calls with their results. fresh are those that came
-// after the person's last words and wait for an answer.
-func outcomes(turn []ports.Entry) (done, fresh []outcome) {
+// outcomes pairs the turn's calls with their results: those that came after the
+// person's last words and wait for an answer. What came before is no answer to
+// them; whoever asks again wants it done again.
+func outcomes(turn []ports.Entry) (fresh []outcome) {
 	calls := map[string]ports.Call{}
 	for _, e := range turn {
 		switch e.Role {
@@ -95,13 +88,12 @@ func outcomes(turn []ports.Entry) (done, fresh []outcome) {
 				calls[c.ID] = c
 			}
 		case ports.RoleTool:
-			o := outcome{call: calls[e.CallID], result: e}
-			done, fresh = append(done, o), append(fresh, o)
+			fresh = append(fresh, outcome{call: calls[e.CallID], result: e})
 		case ports.RoleUser:
 			fresh = nil
 		}
 	}
-	return done, fresh
+	return fresh
 }
 
 // lastWords are the person's last message, and all that they wrote in one go
@@ -117,13 +109,4 @@ func lastWords(turn []ports.Entry) (last, all string) {
 		burst = append(burst, e.Text)
 	}
 	return last, strings.Join(burst, "\n")
-}
-
-func sameJSON(a, b json.RawMessage) bool {
-	var x, y bytes.Buffer
-	var u, v any
-	if json.Unmarshal(a, &u) != nil || json.Unmarshal(b, &v) != nil {
-		return false
-	}
-	return json.NewEncoder(&x).Encode(u) == nil && json.NewEncoder(&y).Encode(v) == nil && bytes.Equal(x.Bytes(), y.Bytes())
 }

@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -136,6 +137,8 @@ func TestAnswersInWords(t *testing.T) {
 		{gateway, "call xyzzy", []string{"no tool called `xyzzy`", "`help`"}},
 		{gateway, "call desk__add", []string{"`a` (number)", `call desk__add {"a": 1, "b": 1}`}},
 		{gateway, "call desk__add {a:1}", []string{"not a JSON object"}},
+		{gateway, "Ann: call desk__add {a:1}", []string{"not a JSON object"}},
+		{gateway, "Ann: call mum", []string{"found no tool"}},
 		{gateway, "", []string{"no"}},
 	} {
 		t.Run(c.text, func(t *testing.T) {
@@ -160,6 +163,10 @@ func TestCallsByName(t *testing.T) {
 		"call time":                        `time {}`,
 		"call clock {“place”:“Oslo”}":      `desk__world_clock {"place":"Oslo"}`,
 		"call desk__add {\n \"a\": {}\n}":  "desk__add {\n \"a\": {}\n}",
+		`Ann: call desk__add {"a":1}`:      `desk__add {"a":1}`,
+		"Ann B. (x): call time":            "time {}",
+		"Dr: Who: /call time {}":           "time {}",
+		"Ann: `call time`":                 "time {}",
 	} {
 		reply := ask(t, gateway, user(text))
 		if len(reply.Calls) != 1 {
@@ -232,16 +239,27 @@ func TestSaysOnceThatItIsAStandIn(t *testing.T) {
 	}
 }
 
-func TestNeverRepeatsACall(t *testing.T) {
-	// A message that joins the running turn asks for what is there already.
-	again := append(result("noon", false), user("so, what time is it?"))
-	if reply := ask(t, gateway, again...); len(reply.Calls) > 0 || !strings.HasPrefix(reply.Text, "noon") {
-		t.Errorf("%+v", reply)
+func TestCallsAgainWhenAskedAgain(t *testing.T) {
+	// What came before the person's words is no answer to them, least of all a refusal.
+	for _, refused := range []bool{false, true} {
+		joined := append(result("not now", refused), user("so, what time is it?"))
+		reply := ask(t, gateway, joined...)
+		if len(reply.Calls) != 1 {
+			t.Errorf("refused %t, asked in the same turn: %+v", refused, reply)
+			continue
+		}
+		// One that came since is, and is not asked for twice.
+		call := reply.Calls[0]
+		call.ID = "2"
+		joined = append(joined, ports.Entry{Role: ports.RoleAssistant, Calls: []ports.Call{call}},
+			ports.Entry{Role: ports.RoleTool, CallID: "2", Text: "noon"})
+		if reply := ask(t, gateway, joined...); len(reply.Calls) > 0 || !strings.HasPrefix(reply.Text, "noon") {
+			t.Errorf("refused %t, after the second call: %+v", refused, reply)
+		}
 	}
-	// In the next turn it is a new question.
 	next := append(result("noon", false), ports.Entry{Role: ports.RoleAssistant, Text: "noon"}, user("what time is it?"))
 	if reply := ask(t, gateway, next...); len(reply.Calls) != 1 {
-		t.Errorf("%+v", reply)
+		t.Errorf("in the next turn: %+v", reply)
 	}
 }
 
@@ -280,4 +298,13 @@ func FuzzDecide(f *testing.F) {
 			t.Errorf("arguments %q", d.call.Arguments)
 		}
 	})
+}
+
+func sameJSON(a, b json.RawMessage) bool {
+	var x, y bytes.Buffer
+	var u, v any
+	if json.Unmarshal(a, &u) != nil || json.Unmarshal(b, &v) != nil {
+		return false
+	}
+	return json.NewEncoder(&x).Encode(u) == nil && json.NewEncoder(&y).Encode(v) == nil && bytes.Equal(x.Bytes(), y.Bytes())
 }

@@ -6,8 +6,11 @@
 //     or dead shows in its State and fails the calls to its own tools; it costs
 //     a bounded amount of memory (max_message_bytes for a message, as much for
 //     all tool definitions) and never blocks a caller beyond its deadline.
-//   - A call is sent once. A connection that is lost fails the calls in flight
-//     with KindUnavailable; nothing is sent again.
+//   - A call is sent once. A connection that is lost fails the calls in flight:
+//     with KindUnsure if the server may have had them, with KindUnavailable if
+//     they were not sent. Nothing is sent again.
+//   - A server that prints without end what is no message is given up, and tried
+//     again as seldom as one that is not installed.
 //   - A child sees only the environment its config names, dies with this
 //     process (Linux), and is gone, with its process group, when Run returns.
 //   - What a server declares is passed on as it wrote it. One malformed tool is

@@ -16,6 +16,7 @@ import (
 type lostError struct {
 	reason string
 	cause  error // may be nil
+	sent   bool  // what was asked may have reached the server
 }
 
 func (e *lostError) Error() string { return e.reason }
@@ -59,6 +60,16 @@ func wrap(op string, err error) error {
 		return nil
 	}
 	return &ports.Error{Kind: kindOf(err), Op: "mcp " + op, Err: err}
+}
+
+// wrapCall is wrap for a call of a tool. Of a call that may have reached the
+// server before the connection was lost, nobody knows what it did.
+func wrapCall(op string, err error) error {
+	var lost *lostError
+	if errors.As(err, &lost) && lost.sent {
+		return &ports.Error{Kind: ports.KindUnsure, Op: "mcp " + op, Err: err}
+	}
+	return wrap(op, err)
 }
 
 func kindOf(err error) ports.Kind {

@@ -111,7 +111,7 @@ func TestHugeMessage(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	_, err = r.call(t.Context(), "say", `{"size":60000000}`)
 	runtime.ReadMemStats(&after)
-	wantKind(t, err, ports.KindUnavailable, "more than 1048576 bytes (max_message_bytes)")
+	wantKind(t, err, ports.KindUnsure, "more than 1048576 bytes (max_message_bytes)")
 	if grown := after.TotalAlloc - before.TotalAlloc; grown > 16<<20 {
 		t.Errorf("%d bytes were allocated for a message beyond 1 MiB", grown)
 	}
@@ -131,7 +131,7 @@ func TestMortalServerComesBack(t *testing.T) {
 		r.wantEcho("two")
 		from := r.told()
 		_, err := r.call(t.Context(), "echo", `{"text":"three"}`)
-		wantKind(t, err, ports.KindUnavailable, "the process ended: exit status 9")
+		wantKind(t, err, ports.KindUnsure, "the process ended: exit status 9")
 		if len(r.names()) == 0 {
 			t.Error("a lost server took its tools away")
 		}
@@ -168,7 +168,7 @@ func TestDeafServer(t *testing.T) {
 	wg.Go(func() {
 		big := json.RawMessage(`{"text":"` + strings.Repeat("x", 2<<20) + `"}`)
 		_, err := r.tool("echo").Call(t.Context(), ports.ToolCall{Call: ports.Call{Arguments: big}}, nil)
-		if !ports.IsKind(err, ports.KindTimeout) && !ports.IsKind(err, ports.KindUnavailable) {
+		if !ports.IsKind(err, ports.KindTimeout) && !ports.IsKind(err, ports.KindUnsure) {
 			t.Errorf("a call that cannot be written gives %v", err)
 		}
 	})
@@ -176,7 +176,7 @@ func TestDeafServer(t *testing.T) {
 		short, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		_, err := r.call(short, "echo", `{}`)
 		cancel()
-		if !ports.IsKind(err, ports.KindTimeout) && !ports.IsKind(err, ports.KindUnavailable) {
+		if !ports.IsKind(err, ports.KindTimeout) && !ports.IsKind(err, ports.KindUnavailable) && !ports.IsKind(err, ports.KindUnsure) {
 			t.Errorf("a call to a deaf server gives %v", err)
 		}
 	}
@@ -201,7 +201,7 @@ func TestServerThatClosesItsOutput(t *testing.T) {
 	r := start(t, peerConfig("good")).ready()
 	pid := r.pid()
 	_, err := r.call(t.Context(), "ask", `{"what":"close"}`)
-	wantKind(t, err, ports.KindUnavailable, "the server closed its output")
+	wantKind(t, err, ports.KindUnsure, "the server closed its output")
 	gone(t, pid)
 }
 
@@ -355,7 +355,7 @@ func TestReconnectOverlapsCalls(t *testing.T) {
 		wg.Go(func() {
 			for range 20 {
 				_, err := r.tool("echo").Call(t.Context(), ports.ToolCall{}, nil)
-				if err != nil && !ports.IsKind(err, ports.KindUnavailable) {
+				if err != nil && !ports.IsKind(err, ports.KindUnavailable) && !ports.IsKind(err, ports.KindUnsure) {
 					t.Errorf("beside a reconnection: %v", err)
 				}
 			}

@@ -87,6 +87,9 @@ func (p *peer) serve() {
 	case "sleeper":
 		time.Sleep(time.Hour)
 	case "stillborn":
+		for n := range 10 {
+			fmt.Fprintln(os.Stderr, "line", n)
+		}
 		fmt.Fprintln(os.Stderr, "fatal: the key "+os.Getenv("API_KEY")+" is not accepted")
 		os.Exit(3)
 	case "stubborn":
@@ -97,6 +100,14 @@ func (p *peer) serve() {
 		fmt.Print("Welcome to the server!\n\n[1]\n123\nnull\n{\"level\":\"info\"}\n[INFO] ready\n\"x\"\n")
 	}
 	fmt.Fprintln(os.Stderr, "serving as", p.mode)
+	switch p.mode {
+	case "flood":
+		p.flood(strings.Repeat("0123456789 ready\n", 100))
+	case "wide flood":
+		p.flood(strings.Repeat("x", 64<<10) + "\n")
+	case "blank flood":
+		p.flood(strings.Repeat("\n", 1000))
+	}
 	in := bufio.NewReaderSize(os.Stdin, 1<<20)
 	for {
 		line, err := in.ReadBytes('\n')
@@ -114,6 +125,15 @@ func (p *peer) serve() {
 		p.handle(m)
 		if p.mode == "deaf" && m.Method == "tools/list" {
 			time.Sleep(time.Hour)
+		}
+	}
+}
+
+// flood prints until nobody reads any more.
+func (p *peer) flood(text string) {
+	for {
+		if _, err := os.Stdout.WriteString(text); err != nil {
+			os.Exit(1)
 		}
 	}
 }
@@ -320,6 +340,9 @@ func (p *peer) answer(id json.RawMessage, what string) {
 			p.write(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
 		}
 		p.result(id, textResult("grown"))
+	case "nearly a flood":
+		os.Stdout.WriteString(strings.Repeat("busy\n", floodLines-1))
+		p.result(id, textResult("done"))
 	case "lists":
 		p.mu.Lock()
 		n := p.lists

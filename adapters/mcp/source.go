@@ -67,8 +67,8 @@ func (s *Source) Run(ctx context.Context, reg ports.Registrar) error {
 }
 
 // Reconnect drops the connection, makes a new one now and tells what came of
-// it. Calls in flight fail with KindUnavailable, which this is also if the
-// source is not running.
+// it. Calls in flight fail with KindUnsure. If the source is not running it
+// is KindUnavailable.
 func (s *Source) Reconnect(ctx context.Context) error {
 	s.mu.Lock()
 	running := s.running

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mark3labs/mcp-go/client/transport"
@@ -34,6 +35,8 @@ type stdio struct {
 	out    chan frame
 	wg     sync.WaitGroup
 
+	errsRead chan struct{} // closed when the child's stderr has been read to its end
+
 	lost    chan struct{}
 	stopped context.CancelFunc // ends the requests that are being served
 	serving chan struct{}
@@ -43,28 +46,46 @@ type stdio struct {
 	pending  map[int64]chan *transport.JSONRPCResponse
 	noise    int
 	oddLine  string
+	flood    flood
 	onNotify func(mcp.JSONRPCNotification)
 	onAsk    transport.RequestHandler
 }
 
-// frame is a line to write. It is skipped if its sender left before its turn.
+// frame is a line to write. It is skipped if its sender left before its turn,
+// or took it back. A frame without a claim belongs to the writer.
 type frame struct {
-	line []byte
-	left <-chan struct{}
+	line  []byte
+	left  <-chan struct{}
+	claim *claim
+}
+
+// claim settles between the sender and the writer of a frame whether the server
+// may have seen it. Once the sender has withdrawn it, it is never written.
+type claim struct{ taken atomic.Bool }
+
+func (c *claim) write() bool    { return c == nil || c.taken.CompareAndSwap(false, true) }
+func (c *claim) withdraw() bool { return c.taken.CompareAndSwap(false, true) }
+
+// unwritten gives the frame back: not a byte of it left.
+func (c *claim) unwritten() {
+	if c != nil {
+		c.taken.Store(false)
+	}
 }
 
 var _ link = (*stdio)(nil)
 
 func newStdio(cfg Config, log *slog.Logger) *stdio {
 	return &stdio{
-		cfg:     cfg,
-		log:     log,
-		stderr:  &tail{redact: cfg.redactor()},
-		out:     make(chan frame, outQueue),
-		lost:    make(chan struct{}),
-		stopped: func() {},
-		serving: make(chan struct{}, maxServing),
-		pending: make(map[int64]chan *transport.JSONRPCResponse),
+		cfg:      cfg,
+		log:      log,
+		stderr:   &tail{redact: cfg.redactor()},
+		out:      make(chan frame, outQueue),
+		errsRead: make(chan struct{}),
+		lost:     make(chan struct{}),
+		stopped:  func() {},
+		serving:  make(chan struct{}, maxServing),
+		pending:  make(map[int64]chan *transport.JSONRPCResponse),
 	}
 }
 
@@ -80,16 +101,16 @@ func (s *stdio) Start(ctx context.Context) error {
 	s.proc = proc
 	life, stopped := context.WithCancel(context.WithoutCancel(ctx))
 	s.stopped = stopped
-	errsRead := make(chan struct{})
-	s.wg.Go(func() { s.read(life, errsRead) })
-	s.wg.Go(func() { defer close(errsRead); s.readStderr() })
+	s.wg.Go(func() { s.read(life) })
+	s.wg.Go(func() { defer close(s.errsRead); s.readStderr() })
 	s.wg.Go(s.write)
 	s.wg.Go(s.watch)
 	return nil
 }
 
 // SendRequest sends one request and waits for its answer. A request that ctx
-// ended before it was written is not written any more.
+// ended before it was written is not written any more. A lostError says whether
+// the server may have seen the request.
 func (s *stdio) SendRequest(ctx context.Context, r transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
 	id, ok := r.ID.Value().(int64)
 	if !ok {
@@ -108,7 +129,8 @@ func (s *stdio) SendRequest(ctx context.Context, r transport.JSONRPCRequest) (*t
 		delete(s.pending, id)
 		s.mu.Unlock()
 	}()
-	if err := s.send(ctx, frame{line: line, left: ctx.Done()}); err != nil {
+	claim := new(claim)
+	if err := s.send(ctx, frame{line: line, left: ctx.Done(), claim: claim}); err != nil {
 		return nil, err
 	}
 	select {
@@ -122,7 +144,7 @@ func (s *stdio) SendRequest(ctx context.Context, r transport.JSONRPCRequest) (*t
 	case a := <-answer:
 		return a, nil
 	default:
-		return nil, s.Err()
+		return nil, s.lostAfter(claim)
 	}
 }
 
@@ -198,6 +220,14 @@ func (s *stdio) send(ctx context.Context, f frame) error {
 	}
 }
 
+// lostAfter is Err for the sender of a frame.
+func (s *stdio) lostAfter(c *claim) error {
+	if c.withdraw() {
+		return s.Err()
+	}
+	return &lostError{reason: s.Err().Error(), cause: s.Err(), sent: true}
+}
+
 // fail ends the connection for the reason given, and reports whether it was the first to.
 func (s *stdio) fail(reason string, cause error) bool {
 	s.mu.Lock()
@@ -212,9 +242,10 @@ func (s *stdio) fail(reason string, cause error) bool {
 }
 
 // hungUp fails the connection that the child ended: by its death, if it is
-// dying, else by closing the pipe.
+// dying, else by closing the pipe. The last words of the dead belong to the state.
 func (s *stdio) hungUp(reason string, cause error) {
 	if s.proc.gone(lastWords) {
+		<-s.errsRead
 		reason = "the process ended: " + s.proc.ending()
 	}
 	s.fail(reason, cause)
@@ -228,24 +259,29 @@ func (s *stdio) write() {
 		case <-s.lost:
 			return
 		case f := <-s.out:
-			if isClosed(f.left) {
+			if isClosed(f.left) || !f.claim.write() {
 				continue
 			}
-			if !s.writeLine(f.line) {
+			if !s.writeLine(f) {
 				return
 			}
 		}
 	}
 }
 
-func (s *stdio) writeLine(line []byte) bool {
+func (s *stdio) writeLine(f frame) bool {
+	written := 0
 	err := s.proc.stdin.SetWriteDeadline(time.Now().Add(s.cfg.CallTimeout))
 	if err == nil {
-		_, err = s.proc.stdin.Write(line)
+		written, err = s.proc.stdin.Write(f.line)
+	}
+	if err == nil {
+		return true
+	}
+	if written == 0 {
+		f.claim.unwritten()
 	}
 	switch {
-	case err == nil:
-		return true
 	case brokenPipe(err):
 		s.hungUp("the server closed its input", err)
 	default:
@@ -275,21 +311,21 @@ func (s *stdio) readStderr() {
 }
 
 // read takes what the child says until its output ends. It goes on while the
-// link is being closed, so that the child is not stuck in a write.
-func (s *stdio) read(life context.Context, errsRead <-chan struct{}) {
+// link is being closed, so that the child is not stuck in a write; a child that
+// was given up for what it wrote is not read any more.
+func (s *stdio) read(life context.Context) {
 	lines := newLineReader(s.proc.stdout, s.cfg.MaxMessageBytes, false)
 	for {
 		line, err := lines.next()
 		switch {
 		case err == nil:
-			s.take(life, line)
+			if s.take(life, line); s.flooded() {
+				return
+			}
 			continue
 		case errors.Is(err, errLineTooLong):
 			s.fail(fmt.Sprintf("the server sent a message of more than %d bytes (max_message_bytes)", s.cfg.MaxMessageBytes), err)
 		default:
-			if s.proc.gone(lastWords) {
-				<-errsRead // its last words on stderr belong to the state
-			}
 			s.hungUp("the server closed its output", err)
 		}
 		return

@@ -25,6 +25,8 @@ const (
 	listPause = time.Second
 	// stderrEvery is how often news on stderr are looked for.
 	stderrEvery = 2 * time.Second
+	// loggedStderr is how many of the last lines on stderr a failure is logged with.
+	loggedStderr = 5
 )
 
 // supervisor is one Run of a Source: it alone connects, registers and reports.
@@ -180,17 +182,26 @@ func (v *supervisor) degraded(l link, err error, held time.Duration) {
 		v.retry.Reset()
 	}
 	v.state.RetryIn = v.retry.NextBackOff()
-	if errors.Is(err, errNoCommand) {
-		v.state.RetryIn = lastRetry // somebody has to install it
+	if errors.Is(err, errNoCommand) || errors.Is(err, errFlood) {
+		v.state.RetryIn = lastRetry // somebody has to install or mend it
 	}
+	v.hear(l)
 	words := v.words(err)
 	if words != v.state.Err || held > 0 {
-		v.log.Warn("mcp_connection_failed", "kind", kindOf(err), "err", words)
+		v.logFailure(err, words)
 	}
 	v.state.Err = words
-	v.hear(l)
 	v.settleWishes(err)
 	v.report(ports.PhaseDegraded)
+}
+
+// logFailure says why the connection failed, with what the server said last.
+func (v *supervisor) logFailure(err error, words string) {
+	attrs := []any{"kind", kindOf(err), "err", words}
+	if said := v.state.Stderr; len(said) > 0 {
+		attrs = append(attrs, "stderr", said[max(0, len(said)-loggedStderr):])
+	}
+	v.log.Warn("mcp_connection_failed", attrs...)
 }
 
 // pause waits for the next try, or for somebody who wishes it now.

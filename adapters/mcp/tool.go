@@ -21,7 +21,9 @@ var _ ports.ToolPort = (*tool)(nil)
 func (t *tool) Spec() ports.ToolSpec { return t.spec }
 
 // Call sends the call once, over the connection there is. What it gives
-// is described at ports.ToolPort. host is not used: a server is not offered
+// is described at ports.ToolPort; beside that, a call whose connection was lost
+// when the server may have had it is KindUnsure. It is KindUnavailable only if
+// it was never sent. host is not used: a server is not offered
 // anything that it could ask for.
 func (t *tool) Call(ctx context.Context, call ports.ToolCall, _ ports.Host) (ports.ToolResult, error) {
 	const op = "tools/call"
@@ -43,7 +45,7 @@ func (t *tool) Call(ctx context.Context, call ports.ToolCall, _ ports.Host) (por
 	defer cancel()
 	raw, err := s.call(ctx, op, map[string]any{"name": t.spec.Name, "arguments": json.RawMessage(args)})
 	if err != nil {
-		return ports.ToolResult{}, wrap(op, err)
+		return ports.ToolResult{}, wrapCall(op, err)
 	}
 	result, err := decodeResult(raw)
 	if err != nil {

@@ -26,6 +26,7 @@ type message struct {
 func (s *stdio) take(life context.Context, line []byte) {
 	line = bytes.TrimSpace(line)
 	if len(line) == 0 {
+		s.idle(line)
 		return
 	}
 	if line[0] != '[' {
@@ -38,8 +39,13 @@ func (s *stdio) take(life context.Context, line []byte) {
 		s.takeNoise(line)
 		return
 	}
+	if len(batch) == 0 {
+		s.idle(line)
+	}
 	for _, one := range batch {
-		s.takeOne(life, one)
+		if s.takeOne(life, one); s.flooded() {
+			return
+		}
 	}
 }
 
@@ -52,10 +58,13 @@ func (s *stdio) takeOne(life context.Context, line []byte) {
 	hasID := len(m.ID) > 0 && string(m.ID) != "null"
 	switch {
 	case m.Method != "" && hasID:
+		s.talked()
 		s.takeRequest(life, m)
 	case m.Method != "":
+		s.talked()
 		s.takeNotification(m)
 	case hasID && s.takeAnswer(m):
+		s.talked()
 	default:
 		s.takeNoise(line)
 	}
@@ -71,6 +80,7 @@ func (s *stdio) takeNoise(line []byte) {
 	n := s.noise
 	s.mu.Unlock()
 	s.log.Debug("mcp_server_noise", "text", text, "lines", n)
+	s.idle(line)
 }
 
 // takeAnswer reports false for what is no answer at all. An answer that nobody

@@ -140,7 +140,7 @@ func (c *Channel) keeps(ctx context.Context, in ports.Receiver, m ports.Message)
 	}
 	known, err := knower.Known(ctx, m)
 	if err != nil {
-		c.warn("sender not looked up", m.In.Chat, err)
+		c.warn("web_sender_not_looked_up", m.In.Chat, err)
 		return true
 	}
 	return known

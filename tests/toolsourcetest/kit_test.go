@@ -209,6 +209,9 @@ func (t *modelTool) Call(ctx context.Context, call ports.ToolCall, _ ports.Host)
 	}
 	lost := t.model.connection()
 	if lost == nil && t.model.broken != "calls nobody" {
+		if t.model.broken == "unsure of the unsent" {
+			return ports.ToolResult{}, ports.Errorf(ports.KindUnsure, op, "not connected")
+		}
 		return ports.ToolResult{}, ports.Errorf(ports.KindUnavailable, op, "not connected")
 	}
 	var args map[string]any
@@ -254,7 +257,10 @@ func (t *modelTool) slow(ctx context.Context, lost chan struct{}) (ports.ToolRes
 	case <-ctx.Done():
 		return ports.ToolResult{}, t.ending(ctx.Err())
 	case <-lost:
-		return ports.ToolResult{}, ports.Errorf(ports.KindUnavailable, "model call", "lost")
+		if t.model.broken == "sure of the lost" {
+			return ports.ToolResult{}, ports.Errorf(ports.KindUnavailable, "model call", "lost")
+		}
+		return ports.ToolResult{}, ports.Errorf(ports.KindUnsure, "model call", "lost")
 	case <-time.After(6 * time.Second):
 		return ports.ToolResult{}, ports.Errorf(ports.KindTimeout, "model call", "too slow")
 	}
@@ -296,35 +302,37 @@ func TestGoodSourcePasses(t *testing.T) { Run(t, modelHarness("")) }
 // TestBrokenSourcesAreCaught: each fault is found by the rule that is there for it.
 func TestBrokenSourcesAreCaught(t *testing.T) {
 	caughtBy := map[string]string{
-		"new starts":          "new_does_nothing",
-		"ready first":         "registers_before_ready",
-		"no stopped":          "phases_in_order",
-		"silent loss":         "phases_in_order",
-		"stays":               "run_ends_with_context",
-		"own error":           "run_ends_with_context",
-		"leaks":               "run_leaves_nothing",
-		"late":                "run_quiet_after_return",
-		"ended context":       "run_with_ended_context",
-		"one run":             "run_twice",
-		"schema":              "specs_complete",
-		"twice":               "specs_unique",
-		"spec changes":        "specs_stable",
-		"order":               "specs_same_next_time",
-		"server":              "server_left_empty",
-		"class":               "class_unsafe_unless_trusted",
-		"others' results":     "calls_get_their_own_results",
-		"failure is an error": "tool_failure_is_a_result",
-		"bad arguments":       "bad_arguments_are_contained",
-		"refusal":             "refusal_is_invalid",
-		"calls when ended":    "call_with_ended_context",
-		"loses the cause":     "cancelled_call_returns",
-		"slow to end":         "cancelled_call_returns",
-		"timeout is cancel":   "deadline_is_timeout",
-		"waits for the dead":  "loss_fails_calls_in_flight",
-		"tools go":            "loss_keeps_tools",
-		"calls nobody":        "stopped_source_is_unavailable",
-		"reconnect lies":      "reconnect_works",
-		"reconnect idle":      "reconnect_without_run",
+		"new starts":           "new_does_nothing",
+		"ready first":          "registers_before_ready",
+		"no stopped":           "phases_in_order",
+		"silent loss":          "phases_in_order",
+		"stays":                "run_ends_with_context",
+		"own error":            "run_ends_with_context",
+		"leaks":                "run_leaves_nothing",
+		"late":                 "run_quiet_after_return",
+		"ended context":        "run_with_ended_context",
+		"one run":              "run_twice",
+		"schema":               "specs_complete",
+		"twice":                "specs_unique",
+		"spec changes":         "specs_stable",
+		"order":                "specs_same_next_time",
+		"server":               "server_left_empty",
+		"class":                "class_unsafe_unless_trusted",
+		"others' results":      "calls_get_their_own_results",
+		"failure is an error":  "tool_failure_is_a_result",
+		"bad arguments":        "bad_arguments_are_contained",
+		"refusal":              "refusal_is_invalid",
+		"calls when ended":     "call_with_ended_context",
+		"loses the cause":      "cancelled_call_returns",
+		"slow to end":          "cancelled_call_returns",
+		"timeout is cancel":    "deadline_is_timeout",
+		"waits for the dead":   "loss_fails_calls_in_flight",
+		"sure of the lost":     "loss_fails_calls_in_flight",
+		"unsure of the unsent": "call_without_peer_is_unavailable",
+		"tools go":             "loss_keeps_tools",
+		"calls nobody":         "stopped_source_is_unavailable",
+		"reconnect lies":       "reconnect_works",
+		"reconnect idle":       "reconnect_without_run",
 	}
 	rules := make(map[string]Rule)
 	for _, r := range Rules() {

@@ -11,7 +11,8 @@ import (
 
 func lossRules() []Rule {
 	return []Rule{
-		{"loss_fails_calls_in_flight", "A call whose server died must not wait for its deadline.", lossFailsCallsInFlight},
+		{"loss_fails_calls_in_flight", "A call whose server died must not wait for its deadline, and may have had its effect: who tries it again must know.", lossFailsCallsInFlight},
+		{"call_without_peer_is_unavailable", "A call that was never sent had no effect, and says so: it may be tried again.", callWithoutPeerIsUnavailable},
 		{"loss_keeps_tools", "Tools that come and go with a server's health spoil prompts; their calls fail instead.", lossKeepsTools},
 		{"loss_is_told_and_mended", "A crash of a server heals without an admin, and shows.", lossIsToldAndMended},
 		{"old_tools_work_again", "A turn holds on to a ToolPort across a reconnection.", oldToolsWorkAgain},
@@ -40,11 +41,27 @@ func lossFailsCallsInFlight(ctx context.Context, h Harness) error {
 		}
 		select {
 		case err := <-gave:
-			return wantKind(err, ports.KindUnavailable)
+			return wantKind(err, ports.KindUnsure)
 		case <-time.After(3 * time.Second):
 			err := <-gave
 			return fmt.Errorf("it failed only after more than 3 s: %w", err)
 		}
+	})
+}
+
+func callWithoutPeerIsUnavailable(ctx context.Context, h Harness) error {
+	if h.Kill == nil {
+		return ErrSkip
+	}
+	return h.with(ctx, func(r *running) error {
+		if _, _, err := lose(ctx, h, r); err != nil {
+			return err
+		}
+		_, err := r.call(ctx, h.Echo.Tool, h.Echo.Args(1))
+		if err == nil {
+			return nil // the source was quicker: the call had a peer again
+		}
+		return wantKind(err, ports.KindUnavailable)
 	})
 }
 
