@@ -297,7 +297,7 @@ func TestInDoubtAMessageIsKept(t *testing.T) {
 	if feed := r.feed(b.user); !slices.Equal(feed, []string{"user hello"}) {
 		t.Errorf("the feed has %q", feed)
 	}
-	if !strings.Contains(r.log.String(), "sender not looked up") {
+	if !strings.Contains(r.log.String(), "web_sender_not_looked_up") {
 		t.Errorf("the log has %q", r.log)
 	}
 }
