@@ -98,7 +98,7 @@ func agentsOf(cfg *config.Config, store *sqlstore.Store, log *slog.Logger) ([]ga
 	for _, name := range slices.Sorted(maps.Keys(cfg.Agents)) {
 		a := cfg.Agents[name]
 		one := gateway.Agent{Servers: a.MCPServers, Tools: toolbox.Filter{Allow: a.Tools.Allow, Deny: a.Tools.Deny},
-			Config: agent.Config{Name: name, Instructions: a.Instructions, MaxSteps: a.MaxSteps, TurnTimeout: a.TurnTimeout}}
+			Config: agent.Config{Name: name, Instructions: a.Instructions, MaxSteps: a.MaxSteps, TurnTimeout: a.TurnTimeout, ResumeFor: resumeFor}}
 		for _, m := range a.Models {
 			one.Models = append(one.Models, built[m])
 		}
@@ -106,6 +106,9 @@ func agentsOf(cfg *config.Config, store *sqlstore.Store, log *slog.Logger) ([]ga
 	}
 	return list, nil
 }
+
+// resumeFor lets every turn outlive a short storm of crashes.
+const resumeFor = time.Minute
 
 // defaultWindow is a careful guess for a model that does not say its window.
 const defaultWindow = 32000

@@ -79,6 +79,7 @@ type Config struct {
 	Instructions string
 	MaxSteps     int           // model replies in one turn
 	TurnTimeout  time.Duration // of one activation: waiting for a person does not count
+	ResumeFor    time.Duration // since a turn's start: so long it is resumed however often processes die
 }
 
 // Agent runs turns. Safe for many goroutines.

@@ -19,8 +19,9 @@ import (
 // turn's own time: what happened is recorded.
 const commitTimeout = 30 * time.Second
 
-// maxResumes is how often a turn that a dead process left running is gone on
-// with: one that kills the process must not do so for ever.
+// maxResumes is how often a turn that dead processes left running is gone on
+// with, once Config.ResumeFor is over: one that kills the process must not do so
+// for ever, and one that was only near when others died must not pay for it.
 const maxResumes = 3
 
 // lookAgain is the pause after a look at the inbox that the store refused.
@@ -45,7 +46,7 @@ type turn struct {
 	question *ports.Question
 	stopped  bool
 	idle     bool // began with a stop and has nothing to stop
-	resumes  int
+	givenUp  bool // dead processes left it running too often
 	past     []ports.Entry
 	rulings  map[int]ports.Ruling // of the open round, by call; decided anew in each activation
 }
@@ -61,9 +62,10 @@ type ending struct {
 // open makes the activation of the conversation's unfinished turn, or of a new
 // one that takes the leading messages of one person.
 func (a *Agent) open(l ports.Lease, w ports.Work, news <-chan struct{}) *turn {
-	t := &turn{Agent: a, lease: l, news: news, resumes: w.Resumes, rulings: map[int]ports.Ruling{}}
+	t := &turn{Agent: a, lease: l, news: news, rulings: map[int]ports.Ruling{}}
 	if w.Turn != nil {
 		t.id, t.person, t.taken, t.steps = w.Turn.ID, w.Turn.Person, w.Taken, w.Steps
+		t.givenUp = w.Resumes > maxResumes && time.Since(w.Turn.Started) > a.cfg.ResumeFor
 		if q := w.Question; q != nil && a.asker.Current(*q, len(t.steps)) {
 			t.question = q
 			t.stopped = q.State == ports.QuestionStopped
@@ -167,7 +169,7 @@ func (t *turn) run(ctx context.Context) (end ending, err error) {
 			return t.failed(err), nil
 		case t.idle:
 			return ending{outcome: ports.OutcomeAnswered, text: textIdle}, nil
-		case t.resumes > maxResumes:
+		case t.givenUp:
 			t.cancelOpen(r, textGivenUp, textGivenUp)
 			return t.failed(errResumed), nil
 		case t.stopped:
