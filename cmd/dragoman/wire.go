@@ -20,16 +20,16 @@ import (
 // The adapter tables: one line for each adapter.
 var (
 	channels = map[string]factory[ports.ChannelPort]{
-		"telegram": make1[ports.ChannelPort](telegram.New),
+		"telegram": logged[ports.ChannelPort](telegram.New),
 		"web": build(func(c web.Config, p parts) (ports.ChannelPort, error) {
 			return web.New(c, web.Deps{Feed: p.store.Feed(p.name), Records: p.store, Log: p.log})
 		}),
 	}
 	models = map[string]factory[ports.ModelPort]{
-		"openai": make1[ports.ModelPort](openai.New),
-		"demo":   make1[ports.ModelPort](demo.New),
+		"openai": logged[ports.ModelPort](openai.New),
+		"demo":   logged[ports.ModelPort](demo.New),
 	}
-	server  = make1[ports.ToolSource](mcp.New)
+	server  = logged[ports.ToolSource](mcp.New)
 	builtIn = func(store *sqlstore.Store) ports.ToolSource { return builtin.New(store) }
 )
 
@@ -73,8 +73,8 @@ func build[P, C any](construct func(C, parts) (P, error)) factory[P] {
 	}
 }
 
-// make1 is build for an adapter that needs no more than its log.
-func make1[P, C any, A interface{ comparable }](construct func(C, *slog.Logger) (A, error)) factory[P] {
+// logged is build for an adapter that needs no more than its log.
+func logged[P, C, A any](construct func(C, *slog.Logger) (A, error)) factory[P] {
 	return build(func(c C, p parts) (port P, err error) {
 		a, err := construct(c, p.log)
 		if err != nil {

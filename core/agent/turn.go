@@ -132,12 +132,12 @@ func leading(waiting []ports.Inbox, person ports.PersonID) []ports.Inbox {
 // heed looks for the person's stop among the messages that wait. What they wrote
 // before it ends with the turn too.
 func (t *turn) heed(waiting []ports.Inbox) {
-	last := slices.IndexFunc(waiting, func(m ports.Inbox) bool { return m.Route == ports.RouteControl && m.Person == t.person })
-	if last < 0 || t.idle {
+	stop := slices.IndexFunc(waiting, func(m ports.Inbox) bool { return m.Route == ports.RouteControl && m.Person == t.person })
+	if stop < 0 || t.idle {
 		return
 	}
 	t.stopped = true
-	for _, m := range waiting[:last+1] {
+	for _, m := range waiting[:stop+1] {
 		if m.Person == t.person {
 			t.take([]ports.Inbox{m})
 		}

@@ -89,7 +89,7 @@ func prefix(text string, limit int) int {
 			n = 2
 		}
 		if units+n > limit {
-			return max(i, firstRune(text, i))
+			return firstRune(text, i)
 		}
 		units += n
 	}
