@@ -57,10 +57,13 @@ type Reporter interface {
 
 // Traits are a platform's fixed facts.
 type Traits struct {
-	MaxText   int           // longest text of one message in the platform's own unit; 0 = no limit
-	EditEvery time.Duration // shortest pause between two edits of one preview
-	Choices   bool          // has buttons; without them a question lists its choices as text
-	Exclusive bool          // one receiver at a time: the gateway holds a lease around Run
+	MaxText int // longest text of one message in the platform's own unit; 0 = no limit
+	// EditEvery is the shortest pause between two edits of one preview, GroupEditEvery
+	// the same in a group (0 = EditEvery). With EditEvery 0 an Editor shows no previews.
+	EditEvery      time.Duration
+	GroupEditEvery time.Duration
+	Choices        bool // has buttons; without them a question lists its choices as text
+	Exclusive      bool // one receiver at a time: the gateway holds a lease around Run
 }
 
 // Typer shows that an answer is being made. Best effort; called again about every 4 s.

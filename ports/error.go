@@ -75,6 +75,7 @@ type Error struct {
 	Kind       Kind
 	Op         string // what was being done, as "telegram sendMessage"
 	RetryAfter time.Duration
+	Wide       bool // RetryAfter is for every write of the account, not for this chat alone
 	Err        error
 }
 

@@ -79,6 +79,22 @@ func TestConversationsHaveDistinctNames(t *testing.T) {
 			t.Errorf("a delivery of turn %s is taken for one of %q", turn, got)
 		}
 	}
+	if a, b := ports.Ref("chat:ann#1"), ports.Ref("chat:ann#2"); len(a) != 6 || a == b || a != ports.Ref("chat:ann#1") || ports.Ref("") != "" {
+		t.Errorf("the references of two turns are %q and %q", a, b)
+	}
+	var log bytes.Buffer
+	lines := slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey {
+			return slog.Attr{}
+		}
+		return a
+	}}))
+	lines.Info("a", ports.TurnAttr("chat:ann#1"))
+	lines.Info("b", ports.TurnAttr(""))
+	want := fmt.Sprintf("{\"level\":\"INFO\",\"msg\":\"a\",\"turn\":\"chat:ann#1\",\"ref\":%q}\n{\"level\":\"INFO\",\"msg\":\"b\"}\n", ports.Ref("chat:ann#1"))
+	if log.String() != want {
+		t.Errorf("log lines of a turn and of none are\n%swant\n%s", &log, want)
+	}
 	if got := ports.TurnOf("notice:code/a:b/X/0/0"); got != "" {
 		t.Errorf("a notice is taken for a delivery of turn %q", got)
 	}

@@ -2,7 +2,10 @@ package ports
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/base32"
 	"encoding/json"
+	"log/slog"
 	"strconv"
 	"strings"
 	"time"
@@ -49,7 +52,7 @@ type Turns interface {
 	Pending(ctx context.Context, l Lease) ([]Delivery, error)
 	// Delivered marks a delivery as done. A preview (an id of no stored delivery,
 	// made of its turn's id, '/' and more) gets its row here, so that a later
-	// delivery may edit it. A prompt that was given up settles its question as
+	// delivery may edit it, which makes it a preview no more. A prompt that was given up settles its question as
 	// expired and wakes its turn: nobody will answer what nobody saw.
 	Delivered(ctx context.Context, l Lease, id string, r Receipt) error
 	// Backlog counts waiting messages and undelivered deliveries, of all conversations.
@@ -155,6 +158,19 @@ type Feed interface {
 	Tail(ctx context.Context, chat string, seq int64, limit int) ([]FeedItem, error)
 }
 
+// Fates tells a channel of our own what became of its messages.
+type Fates interface {
+	// Fate reads how the message of this event stands. KindNotFound: none was accepted.
+	Fate(ctx context.Context, event string) (Fate, error)
+}
+
+// Fate is how an accepted message stands.
+type Fate struct {
+	Turn   Turn      // ID "": it waits for one
+	Open   *Question // the open question of its conversation, if there is one
+	Unsent []string  // deliveries of Turn that are neither posted nor given up; none that may be dropped
+}
+
 // TurnID is the id of the turn that the message with this seq begins.
 func TurnID(in Conversation, seq int64) string {
 	return in.String() + "#" + strconv.FormatInt(seq, 10)
@@ -163,6 +179,25 @@ func TurnID(in Conversation, seq int64) string {
 // DeliveryID is the id of one platform message of a turn.
 func DeliveryID(turn string, step, part int) string {
 	return turn + "/" + strconv.Itoa(step) + "/" + strconv.Itoa(part)
+}
+
+// Ref is the short reference of a turn: a failure quotes it to the person, and
+// each log line of the turn carries it as "ref". "" of no turn.
+func Ref(turn string) string {
+	if turn == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(turn))
+	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:])[:6])
+}
+
+// TurnAttr is what a log line of a turn carries: the turn and its reference.
+// Nothing of no turn.
+func TurnAttr(turn string) slog.Attr {
+	if turn == "" {
+		return slog.Attr{}
+	}
+	return slog.Group("", "turn", turn, "ref", Ref(turn)) // a group without a name is no group: its keys stand by themselves
 }
 
 // TurnOf is the turn that a delivery's id was made of, "" if of none.

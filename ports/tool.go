@@ -16,7 +16,9 @@ type ToolPort interface {
 	// answer: KindTimeout, KindCancelled, KindUnavailable (not connected: it was
 	// never asked), KindUnsure (it was asked, and then lost: it may have run),
 	// KindProtocol (nonsense on the wire), KindNotFound (the server no longer
-	// has it), KindInvalid (the server refuses the arguments as such).
+	// has it), KindInvalid (the server refuses the arguments as such),
+	// KindUnauthorized (the server refuses our login), KindTooLarge (the answer
+	// is beyond a limit: it ran).
 	// When ctx ends the tool's server is told to stop, and Call returns.
 	Call(ctx context.Context, call ToolCall, host Host) (ToolResult, error)
 }
@@ -208,11 +210,11 @@ const (
 
 // State is a source's health, for people.
 type State struct {
-	Phase     Phase         `json:"phase"`
-	Err       string        `json:"last_error,omitempty"` // the last failure, in words; no secrets
-	Transport string        `json:"transport,omitempty"`
-	Protocol  string        `json:"protocol_version,omitempty"`
-	Peer      string        `json:"peer,omitempty"` // what the server calls itself, with its version
+	Phase     Phase         `json:"state"`
+	Err       string        `json:"last_error"` // the last failure, in words; no secrets
+	Transport string        `json:"transport"`  // stdio, http
+	Protocol  string        `json:"protocol_version"`
+	Peer      string        `json:"peer"` // what the server calls itself, with its version
 	Restarts  int           `json:"restarts"`
 	RetryIn   time.Duration `json:"retry_in,omitempty"`
 	Stderr    []string      `json:"stderr,omitempty"` // the last lines a child printed

@@ -146,8 +146,18 @@ type Work struct {
 	Steps    []Step    // its journal
 	Question *Question // its last question
 	Waiting  []Inbox   // messages of no turn yet, by seq; at most 256, the rest comes with the next Load
-	Preview  string    // ID of the last preview of the turn that was posted
+	Preview  *Preview  // of the turn: posted, and nothing said since has replaced it; ID and Posted alone
+	Last     string    // ID of the last finished turn, as History has it; "" = none
 	Resumes  int       // how often a dead process left this turn running since its journal last grew
+}
+
+// Preview is a message that shows an answer in the making. What its turn says
+// next replaces it by an edit.
+type Preview struct {
+	ID     string    // of its delivery: turn/…/preview
+	Posted MessageID // "" = not yet
+	Group  bool      // others are in the conversation
+	Out    Outgoing  // what it goes out as; its text is what was said so far
 }
 
 // Past is a finished turn, for the history of a prompt.

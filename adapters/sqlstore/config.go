@@ -7,4 +7,7 @@ type Config struct {
 	// Sync "full" makes every commit survive a power cut; "normal" may lose the
 	// last moments then, but never at the death of the process alone.
 	Sync string `json:"sync" validate:"oneof=full normal" default:"full"`
+	// Channels are those that this process works for: conversations of others are
+	// not claimed and their questions not expired. None = all.
+	Channels []string `json:"channels"`
 }

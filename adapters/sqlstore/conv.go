@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"dragoman/ports"
 )
@@ -83,9 +84,10 @@ func (s *Store) Claim(ctx context.Context, limit int) ([]ports.Lease, error) {
 			out = append(out, l)
 			return nil
 		}
+		mine, args := s.mine("channel", s.node, limit)
 		err := t.each(ctx, `UPDATE conv SET owner = $1, epoch = epoch + 1, told = news
-			WHERE id IN (SELECT id FROM conv WHERE ready = 1 AND owner IS NULL LIMIT $2)
-			RETURNING channel, chat, thread, epoch`, []any{s.node, limit}, take)
+			WHERE id IN (SELECT id FROM conv WHERE ready = 1 AND owner IS NULL`+mine+` LIMIT $2)
+			RETURNING channel, chat, thread, epoch`, args, take)
 		if err != nil || len(out) >= limit {
 			return err
 		}
@@ -97,4 +99,18 @@ func (s *Store) Claim(ctx context.Context, limit int) ([]ports.Lease, error) {
 		return nil, err
 	}
 	return out, nil
+}
+
+// mine is an SQL condition, to be added, that holds for the channels which this
+// process works for; args are those of the statement with its own behind them.
+func (s *Store) mine(column string, args ...any) (condition string, all []any) {
+	if len(s.only) == 0 {
+		return "", args
+	}
+	marks := make([]string, len(s.only))
+	for i, channel := range s.only {
+		args = append(args, channel)
+		marks[i] = fmt.Sprintf("$%d", len(args))
+	}
+	return " AND " + column + " IN (" + strings.Join(marks, ", ") + ")", args
 }

@@ -65,8 +65,8 @@ func (f *feed) Tail(ctx context.Context, chat string, seq int64, limit int) ([]p
 			}
 			seq += last // seqs have no gaps
 		}
-		return t.each(ctx, `SELECT `+feedColumns+` FROM feed WHERE channel = $1 AND chat = $2 AND seq > $3 ORDER BY seq LIMIT $4`,
-			[]any{f.channel, chat, seq, limit}, func(scan scanner) error {
+		return t.each(ctx, `SELECT `+feedColumns+` FROM feed WHERE channel = $1 AND chat = $2 AND seq > $3 ORDER BY seq`+limited(limit),
+			[]any{f.channel, chat, seq}, func(scan scanner) error {
 				item, err := scanFeedItem(scan)
 				out = append(out, item)
 				return err

@@ -17,7 +17,7 @@ func (s *Store) Load(ctx context.Context, l ports.Lease) (ports.Work, error) {
 		if err != nil {
 			return err
 		}
-		out.Waiting, err = inboxRows(ctx, t, `WHERE i.conv = $1 AND i.turn IS NULL ORDER BY i.seq LIMIT $2`, l.In.String(), maxWaiting)
+		out.Waiting, err = inboxRows(ctx, t, `WHERE i.conv = $1 AND i.turn IS NULL ORDER BY i.seq`+limited(maxWaiting), l.In.String())
 		if err != nil {
 			return err
 		}
@@ -29,8 +29,16 @@ func (s *Store) Load(ctx context.Context, l ports.Lease) (ports.Work, error) {
 		} else if len(out.Waiting) > 0 {
 			turn = ports.TurnID(l.In, out.Waiting[0].Seq) // its preview may have come before its row
 		}
-		_, err = t.get(ctx, `SELECT delivery FROM outbox WHERE turn = $1 AND preview = 1 AND state = 'sent' ORDER BY id DESC LIMIT 1`,
-			[]any{turn}, &out.Preview)
+		_, err = t.get(ctx, `SELECT id FROM turn WHERE conv = $1 AND state = 'done' AND lane = 1 ORDER BY seq DESC LIMIT 1`, []any{l.In.String()}, &out.Last)
+		if err != nil {
+			return err
+		}
+		var p ports.Preview
+		found, err := t.get(ctx, `SELECT delivery, posted FROM outbox WHERE turn = $1 AND preview = 1 AND state = 'sent' ORDER BY id DESC LIMIT 1`,
+			[]any{turn}, &p.ID, &p.Posted)
+		if found {
+			out.Preview = &p
+		}
 		return err
 	})
 	if err != nil {
@@ -54,7 +62,7 @@ func loadTurn(ctx context.Context, t *session, row turnRow, out *ports.Work) (er
 
 // History reads the last finished turns of the lane, oldest first. See ports.Turns.
 func (s *Store) History(ctx context.Context, l ports.Lease, limit int) ([]ports.Past, error) {
-	const last = `(SELECT id FROM turn WHERE conv = $1 AND state = 'done' AND lane = 1 ORDER BY seq DESC LIMIT $2)`
+	last := `(SELECT id FROM turn WHERE conv = $1 AND state = 'done' AND lane = 1 ORDER BY seq DESC` + limited(limit) + `)`
 	var (
 		out []ports.Past
 		at  = map[string]int{} // turn to its place in out
@@ -64,7 +72,7 @@ func (s *Store) History(ctx context.Context, l ports.Lease, limit int) ([]ports.
 			return err
 		}
 		err := t.each(ctx, `SELECT `+turnColumns+` FROM turn t WHERE t.id IN `+last+` ORDER BY t.seq`,
-			[]any{l.In.String(), limit}, func(scan scanner) error {
+			[]any{l.In.String()}, func(scan scanner) error {
 				var row turnRow
 				if err := scan(row.dest()...); err != nil {
 					return err
@@ -77,7 +85,7 @@ func (s *Store) History(ctx context.Context, l ports.Lease, limit int) ([]ports.
 		if err != nil {
 			return err
 		}
-		messages, err := inboxRows(ctx, t, `WHERE i.turn IN `+last+` ORDER BY i.seq`, l.In.String(), limit)
+		messages, err := inboxRows(ctx, t, `WHERE i.turn IN `+last+` ORDER BY i.seq`, l.In.String())
 		if err != nil {
 			return err
 		}
@@ -88,7 +96,7 @@ func (s *Store) History(ctx context.Context, l ports.Lease, limit int) ([]ports.
 		return stepRows(ctx, t, func(turn string, st ports.Step) {
 			p := &out[at[turn]]
 			p.Steps = append(p.Steps, st)
-		}, `WHERE s.turn IN `+last+` ORDER BY s.turn, s.idx`, l.In.String(), limit)
+		}, `WHERE s.turn IN `+last+` ORDER BY s.turn, s.idx`, l.In.String())
 	})
 	if err != nil {
 		return nil, err

@@ -124,6 +124,12 @@ func addDeliveries(ctx context.Context, t *session, conv string, ds []ports.Deli
 			return added, err
 		}
 		added += n
+		if d.Edits == "" {
+			continue
+		}
+		if _, err := t.exec(ctx, `UPDATE outbox SET preview = 0 WHERE conv = $1 AND delivery = $2`, conv, d.Edits); err != nil {
+			return added, err
+		}
 	}
 	return added, nil
 }

@@ -32,8 +32,9 @@ func (s *Store) Expire(ctx context.Context, limit int) (ports.Accepted, error) {
 	err := s.update(ctx, "store expire", func(ctx context.Context, t *session) error {
 		out = ports.Accepted{}
 		var due []ports.Question
-		err := t.each(ctx, `SELECT body FROM question WHERE state = 'open' AND expires > 0 AND expires <= $1 ORDER BY expires LIMIT $2`,
-			[]any{s.now(), limit}, func(scan scanner) error {
+		mine, args := s.mine("(SELECT channel FROM conv WHERE id = question.conv)", s.now(), limit)
+		err := t.each(ctx, `SELECT body FROM question WHERE state = 'open' AND expires > 0 AND expires <= $1`+mine+` ORDER BY expires LIMIT $2`,
+			args, func(scan scanner) error {
 				var body string
 				if err := scan(&body); err != nil {
 					return err

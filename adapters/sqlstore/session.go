@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strconv"
 )
 
 // session is one connection with its prepared statements. It connects at its
@@ -87,6 +88,11 @@ func (t *session) get(ctx context.Context, query string, args []any, dest ...any
 	})
 	return found, err
 }
+
+// limited is a LIMIT with the number in the text: SQLite looks at the value of a
+// bound one while it plans, and plans anew each time it is bound. For the few
+// numbers of frequent queries.
+func limited(n int) string { return " LIMIT " + strconv.Itoa(n) }
 
 // scanner reads the columns of the present row.
 type scanner func(dest ...any) error

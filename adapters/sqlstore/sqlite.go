@@ -23,10 +23,15 @@ const (
 	beginWrite = "BEGIN IMMEDIATE" // takes the write lock now, not at the first write
 	beginRead  = "BEGIN"
 	fileName   = "dragoman.db"
+	// probe writes a page and changes nothing: nobody reads this number.
+	probe = "PRAGMA user_version = 0"
 )
 
 //go:embed migrations/sqlite/*.sql
 var migrations embed.FS
+
+// The connections keep few pages of their own: the system's cache has them too,
+// and what they keep is allocated twice over and stays with the process.
 
 // openWriter opens the database for its one writing connection, makes the file
 // if it is not there, and brings its schema up to date.
@@ -40,7 +45,7 @@ func openWriter(ctx context.Context, cfg Config) (*sql.DB, error) {
 		return nil, &ports.Error{Kind: ports.KindUnavailable, Err: err}
 	}
 	db, err := openSQLite(path, 1,
-		"journal_mode(WAL)", "synchronous("+cfg.Sync+")", "foreign_keys(1)", "cache_size(-8192)", "journal_size_limit(67108864)")
+		"journal_mode(WAL)", "synchronous("+cfg.Sync+")", "foreign_keys(1)", "cache_size(-2048)", "journal_size_limit(67108864)")
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +57,7 @@ func openWriter(ctx context.Context, cfg Config) (*sql.DB, error) {
 
 // openReaders opens the database for n connections that cannot write.
 func openReaders(cfg Config, n int) (*sql.DB, error) {
-	return openSQLite(filepath.Join(cfg.Dir, fileName), n, "query_only(1)", "cache_size(-2048)")
+	return openSQLite(filepath.Join(cfg.Dir, fileName), n, "query_only(1)", "cache_size(-512)")
 }
 
 // openSQLite keeps no idle connection: a session holds one for as long as it

@@ -21,7 +21,8 @@ const readers = 4
 // Store is an open database. Safe for many goroutines.
 type Store struct {
 	log     *slog.Logger
-	node    string // this life of this process, as owners and holders are named
+	node    string   // this life of this process, as owners and holders are named
+	only    []string // Config.Channels
 	lock    *os.File
 	writeDB *sql.DB
 	readDB  *sql.DB
@@ -40,6 +41,7 @@ var (
 	_ ports.Artifacts = (*Store)(nil)
 	_ ports.Audit     = (*Store)(nil)
 	_ ports.Feed      = (*feed)(nil)
+	_ ports.Fates     = (*fates)(nil)
 )
 
 // Open locks the data folder for this process, brings the schema up to date and
@@ -68,7 +70,7 @@ func open(ctx context.Context, cfg Config, log *slog.Logger) (_ *Store, err erro
 	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
 		return nil, &ports.Error{Kind: ports.KindUnavailable, Err: err}
 	}
-	s := &Store{log: log, node: nodeID(), pool: make(chan *session, readers)}
+	s := &Store{log: log, node: nodeID(), only: cfg.Channels, pool: make(chan *session, readers)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.shut())

@@ -41,6 +41,7 @@ type writer struct {
 	closing chan struct{} // no more writes
 	stopped chan struct{} // loop has ended
 	last    writeFunc     // run alone as the last write; nil: none
+	ill     atomic.Bool   // a write failed for a full disk or the like; see Store.Writable
 }
 
 func newWriter(t *session, log *slog.Logger) *writer {
@@ -155,6 +156,9 @@ func (w *writer) commit(ctx context.Context, batch []*write) {
 		}
 	}
 	for i, op := range begin {
+		if unwritable(failed[i]) {
+			w.ill.Store(true)
+		}
 		op.done <- failed[i]
 	}
 }

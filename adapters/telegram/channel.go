@@ -22,9 +22,11 @@ const (
 
 // Channel is one bot account. Safe for many goroutines.
 type Channel struct {
-	api *client
-	log *slog.Logger
-	me  atomic.Pointer[account] // known once Run asked
+	api       *client
+	log       *slog.Logger
+	streaming bool // answers in the making are shown
+	pace      pace
+	me        atomic.Pointer[account] // known once Run asked
 }
 
 var (
@@ -40,13 +42,19 @@ func New(cfg Config, log *slog.Logger) (*Channel, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Channel{api: newClient(base, cfg.Token), log: log}, nil
+	return &Channel{api: newClient(base, cfg.Token), log: log, streaming: cfg.Streaming == "edit"}, nil
 }
 
-// Traits of Telegram. Edits count against the same limits as messages, and
-// faster ones earned waits of minutes.
+// Traits of Telegram. Edits count against the same limits as messages (one a
+// second in a chat, 20 a minute in a group:
+// https://core.telegram.org/bots/faq#my-bot-is-hitting-limits-how-do-i-avoid-this),
+// and faster ones earned waits of minutes.
 func (c *Channel) Traits() ports.Traits {
-	return ports.Traits{MaxText: maxText, EditEvery: 1500 * time.Millisecond, Choices: true, Exclusive: true}
+	t := ports.Traits{MaxText: maxText, Choices: true, Exclusive: true}
+	if c.streaming {
+		t.EditEvery, t.GroupEditEvery = 1500*time.Millisecond, 4*time.Second
+	}
+	return t
 }
 
 // Send posts a message: the Body that Render made, or the text as it is, cut at
@@ -68,12 +76,12 @@ func (c *Channel) Send(ctx context.Context, m ports.Outgoing) (ports.MessageID, 
 	}
 	err = c.api.post(ctx, "sendMessage", sendTimeout, p, &posted)
 	if len(p.Entities) > 0 && isMisformatted(err) {
-		c.log.Warn("telegram_formatting_refused", "chat", to.Chat, "err", err)
+		c.log.Warn("telegram_formatting_refused", "chat", to.Chat, ports.TurnAttr(ports.TurnOf(m.Nonce)), "err", err)
 		p.content = plain(p.Text)
 		err = c.api.post(ctx, "sendMessage", sendTimeout, p, &posted)
 	}
-	if err != nil {
-		return "", wrap(op, err)
+	if err := c.wrapWrite(op, to.Chat, err); err != nil {
+		return "", err
 	}
 	return messageID(to.Chat, posted.ID), nil
 }
@@ -93,14 +101,14 @@ func (c *Channel) Edit(ctx context.Context, id ports.MessageID, m ports.Outgoing
 	p := editParams{Chat: chat, Message: message, content: contentOf(m.Content), Keyboard: keys}
 	err = c.api.post(ctx, "editMessageText", sendTimeout, p, nil)
 	if len(p.Entities) > 0 && isMisformatted(err) {
-		c.log.Warn("telegram_formatting_refused", "chat", chat, "err", err)
+		c.log.Warn("telegram_formatting_refused", "chat", chat, ports.TurnAttr(ports.TurnOf(m.Nonce)), "err", err)
 		p.content = plain(p.Text)
 		err = c.api.post(ctx, "editMessageText", sendTimeout, p, nil)
 	}
-	if !isUnchanged(err) {
-		return wrap(op, err)
+	if isUnchanged(err) {
+		err = nil
 	}
-	return nil
+	return c.wrapWrite(op, chat, err)
 }
 
 // Typing shows "typing…" for five seconds or until the next message.

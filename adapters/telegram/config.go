@@ -9,12 +9,10 @@ import (
 
 // Config of a Telegram channel.
 type Config struct {
-	// Token of the bot, from @BotFather.
-	Token ports.Secret `json:"token" validate:"required"`
-	// APIURL of the Bot API server: Telegram's own or a self-hosted one.
-	APIURL string `json:"api_url" validate:"required,http_url" default:"https://api.telegram.org"`
-	// Mode is how updates come in.
-	Mode string `json:"mode" validate:"required,oneof=poll" default:"poll"`
+	Token     ports.Secret `json:"token" validate:"required" doc:"Token of the bot, from @BotFather"`
+	APIURL    string       `json:"api_url" validate:"required,http_url" default:"https://api.telegram.org" doc:"Bot API server: Telegram's own or a self-hosted one"`
+	Mode      string       `json:"mode" validate:"required,oneof=poll" default:"poll" doc:"How updates come in"`
+	Streaming string       `json:"streaming" validate:"required,oneof=off edit" default:"edit" doc:"edit: an answer shows while it is made, by edits of one message; off: once it is whole"`
 }
 
 // base is the URL that a method's name is appended to. It holds the token.

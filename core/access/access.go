@@ -31,6 +31,10 @@ const (
 	Pairing   Mode = "pairing"   // given a code that an admin can approve
 	Allowlist Mode = "allowlist" // refused
 	Open      Mode = "open"      // let in
+	// Owner is for a channel that only the owner of the data folder can reach:
+	// whoever writes there is that person, and an admin. It is no admin that is
+	// known: it opens no other channel, and is not listed.
+	Owner Mode = "owner"
 )
 
 // Groups is which messages of a group are for the bot.
@@ -69,6 +73,7 @@ const (
 	codeLife     = time.Hour
 	codesOpen    = 100 // codes that wait, per channel; beyond it: silence
 	ratesKept    = 4096
+	ownerName    = "owner" // stands for the identity of the data folder's owner; none is like it, for it has no ':'
 )
 
 // Access admits. Make it with New; safe for many goroutines.
@@ -118,6 +123,9 @@ func (a *Access) Admit(ctx context.Context, m ports.Message) (Verdict, error) {
 	if !m.Private && (rules.Groups == GroupOff || rules.Groups == GroupMention && !m.Addressed && m.Choice == nil) {
 		return Verdict{Drop: true}, nil
 	}
+	if rules.Mode == Owner {
+		return a.pace(person{ID: personID(ownerName), Role: ports.RoleAdmin}, m, rules), nil
+	}
 	who, known, err := a.find(ctx, identity(m))
 	if err != nil {
 		return Verdict{}, err
@@ -139,7 +147,7 @@ func (a *Access) Admit(ctx context.Context, m ports.Message) (Verdict, error) {
 
 // Known reports whether a message's sender is let in. It counts and answers nothing.
 func (a *Access) Known(ctx context.Context, m ports.Message) (bool, error) {
-	if a.cfg.Channels[m.In.Channel].Mode == Open {
+	if mode := a.cfg.Channels[m.In.Channel].Mode; mode == Open || mode == Owner {
 		return true, nil
 	}
 	_, known, err := a.find(ctx, identity(m))

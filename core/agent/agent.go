@@ -11,11 +11,8 @@ package agent
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/base32"
 	"errors"
 	"log/slog"
-	"strings"
 	"time"
 
 	"dragoman/core/internal/guard"
@@ -52,17 +49,18 @@ type Asker interface {
 // errTurnTimeout is the cause of a turn's context that ended by its own limit.
 var errTurnTimeout = errors.New("the turn's time is over")
 
-// Live shows a turn at work; it never blocks.
+// Live shows a turn at work; Text never blocks. Close ends it and gives the
+// preview that what is said next must replace, "" if there is none.
 type Live interface {
 	Text(soFar string)
-	Close()
+	Close() (preview string)
 }
 
 // Outbox is how a turn speaks.
 type Outbox interface {
-	Render(in ports.Conversation, c ports.Content) []ports.Content
+	RenderFor(turn string, in ports.Conversation, c ports.Content) []ports.Content
 	Wake(l ports.Lease)
-	Live(ctx context.Context, in ports.Conversation) Live
+	Live(ctx context.Context, l ports.Lease, p ports.Preview) Live
 }
 
 // Model is a model with its name in the config.
@@ -90,12 +88,15 @@ type Agent struct {
 	asker  Asker
 	outbox Outbox
 	leaks  *guard.Leaks
+	meter  Meter
 	log    *slog.Logger
+
+	history history
 }
 
 // New makes an Agent.
-func New(cfg Config, store Store, tools Toolbox, asker Asker, outbox Outbox, leaks *guard.Leaks, log *slog.Logger) *Agent {
-	return &Agent{cfg: cfg, store: store, tools: tools, asker: asker, outbox: outbox, leaks: leaks, log: log}
+func New(cfg Config, store Store, tools Toolbox, asker Asker, outbox Outbox, leaks *guard.Leaks, meter Meter, log *slog.Logger) *Agent {
+	return &Agent{cfg: cfg, store: store, tools: tools, asker: asker, outbox: outbox, leaks: leaks, meter: meter, log: log}
 }
 
 // Turn goes on with what the conversation has to do, until the turn is over or
@@ -105,7 +106,8 @@ func (a *Agent) Turn(ctx context.Context, l ports.Lease, w ports.Work, news <-ch
 	ctx, cancel := context.WithTimeoutCause(ctx, a.cfg.TurnTimeout, errTurnTimeout)
 	defer cancel()
 	t := a.open(l, w, news)
-	t.live = a.outbox.Live(ctx, l.In)
+	ctx = guard.WithTurn(ctx, t.id)
+	t.live = a.outbox.Live(ctx, l, t.preview(w.Preview))
 	defer t.live.Close()
 	began := time.Now()
 	t.log.Info("turn_started", "steps", len(t.steps), "resumes", w.Resumes)
@@ -113,7 +115,6 @@ func (a *Agent) Turn(ctx context.Context, l ports.Lease, w ports.Work, news <-ch
 	if err != nil {
 		return err
 	}
-	t.live.Close() // a draft must not come after the answer
 	if end.parked {
 		t.log.Info("turn_parked", "dur", time.Since(began))
 		a.outbox.Wake(l)
@@ -122,14 +123,9 @@ func (a *Agent) Turn(ctx context.Context, l ports.Lease, w ports.Work, news <-ch
 	if err := t.finish(ctx, end); err != nil {
 		return err
 	}
+	t.keep()
 	a.outbox.Wake(l)
+	a.meter.Turn(a.cfg.Name, end.outcome, time.Since(began))
 	t.log.Info("turn_finished", "outcome", end.outcome, "dur", time.Since(began), "steps", len(t.steps))
 	return nil
-}
-
-// Ref is the short reference of a turn, for a person to quote and an admin to
-// find in the log.
-func Ref(turn string) string {
-	sum := sha256.Sum256([]byte(turn))
-	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:])[:6])
 }

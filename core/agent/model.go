@@ -33,6 +33,7 @@ func (t *turn) generate(ctx context.Context) (ports.ModelReply, error) {
 		for try := 1; try <= modelTries; try++ {
 			began := time.Now()
 			reply, shown, err := t.attempt(ctx, m, req)
+			t.meter.Model(m.Name, asked(err), reply.Usage)
 			if err == nil {
 				t.log.Info("model_replied", "model", m.Name, "attempt", try, "calls", len(reply.Calls), "dur", time.Since(began),
 					"input", reply.Usage.Input, "output", reply.Usage.Output)

@@ -2,7 +2,8 @@ package agent
 
 import (
 	"errors"
-	"fmt"
+	"strconv"
+	"strings"
 
 	"dragoman/ports"
 )
@@ -20,6 +21,7 @@ const (
 	textCutOff      = "This has no result. It is not known whether it had an effect."
 	textSaidNo      = "Not run: the person said no."
 	textNotAnswered = "Not run: the person did not answer the question whether it may run."
+	textInternal    = "Something went wrong on my side. Please try again; if it happens again, tell the admin."
 )
 
 var (
@@ -28,42 +30,58 @@ var (
 	errResumed      = errors.New("the process died too often while this turn ran")
 )
 
-// sentences is what a person is told, by the kind of the failure. Nothing of the
-// error itself is shown.
-var sentences = map[ports.Kind]string{
-	ports.KindTemporary:    "The language model cannot be reached at the moment. Please try again in a while.",
-	ports.KindUnavailable:  "The language model cannot be reached at the moment. Please try again in a while.",
-	ports.KindRateLimited:  "The language model is overloaded at the moment. Please try again in a few minutes.",
-	ports.KindTimeout:      "The language model took too long to answer. Please try again.",
-	ports.KindUnauthorized: "The language model refused this gateway's key. The admin has to look at it.",
-	ports.KindForbidden:    "The language model refused this gateway's key. The admin has to look at it.",
-	ports.KindNotFound:     "The configured language model does not exist. The admin has to look at it.",
-	ports.KindInvalid:      "The language model did not accept the request. The admin has to look at it.",
-	ports.KindTooLarge:     "This conversation has become too long for the language model.",
-	ports.KindProtocol:     "The language model's answer broke off or made no sense. Please try again.",
-	ports.KindRefused:      "The language model's provider declined to answer this.",
+// sentences is all that a person is told of a failed turn: the first row that
+// fits the failure, by its cause or by its kind. Nothing of the error itself is
+// shown. A row with a cause also says which kind the failure is journalled as.
+// {steps} and {time} are the agent's limits.
+var sentences = []struct {
+	cause error
+	kind  ports.Kind
+	text  string
+}{
+	{errTooManySteps, ports.KindInternal, "I stopped after {steps} steps without coming to an end. Try a smaller question, or ask me to go on."},
+	{errTooLong, ports.KindTimeout, "I stopped because this took longer than {time}. Try a smaller question, or ask me to go on."},
+	{errResumed, ports.KindInternal, "I was interrupted too often while I worked on this, and have given up. Please ask me again."},
+
+	{nil, ports.KindTemporary, "The language model cannot be reached at the moment. Please try again in a while."},
+	{nil, ports.KindUnavailable, "The language model cannot be reached at the moment. Please try again in a while."},
+	{nil, ports.KindRateLimited, "The language model is overloaded at the moment. Please try again in a few minutes."},
+	{nil, ports.KindTimeout, "The language model took too long to answer. Please try again."},
+	// An account that is used up is refused like a bad key, and it is for the admin too.
+	{nil, ports.KindUnauthorized, "The language model refused this gateway's key, or the account behind it is used up. The admin has to look at it."},
+	{nil, ports.KindForbidden, "The language model refused this gateway's key, or the account behind it is used up. The admin has to look at it."},
+	{nil, ports.KindNotFound, "The configured language model does not exist. The admin has to look at it."},
+	{nil, ports.KindInvalid, "The language model did not accept the request. The admin has to look at it."},
+	{nil, ports.KindTooLarge, "This conversation has become too long for the language model."},
+	{nil, ports.KindProtocol, "The language model's answer broke off or made no sense. Please try again."},
+	{nil, ports.KindRefused, "The language model's provider declined to answer this."},
+
+	// No person can do anything about these but try again.
+	{nil, ports.KindInternal, textInternal},
+	{nil, ports.KindCancelled, textInternal},
+	{nil, ports.KindConflict, textInternal},
+	{nil, ports.KindFenced, textInternal},
+	{nil, ports.KindUnsure, textInternal},
 }
 
-const sentenceInternal = "Something went wrong on my side. Please try again; if it happens again, tell the admin."
+// sentence is what the person is told of a failure, and its kind.
+func (t *turn) sentence(failure error) (kind ports.Kind, text string) {
+	kind, text = ports.KindOf(failure), textInternal
+	for _, s := range sentences {
+		if s.cause != nil && errors.Is(failure, s.cause) || s.cause == nil && s.kind == kind {
+			kind, text = s.kind, s.text
+			break
+		}
+	}
+	limits := strings.NewReplacer("{steps}", strconv.Itoa(t.cfg.MaxSteps), "{time}", t.cfg.TurnTimeout.String())
+	return kind, limits.Replace(text) + "\n\nReference: " + ports.Ref(t.id)
+}
 
 // failed ends the turn plainly. The cause goes to the log, under the reference
-// that the person reads.
+// that the person reads, and before the person reads it: a crash in between must
+// not leave a reference that nobody knows.
 func (t *turn) failed(cause error) ending {
-	kind, text := ports.KindOf(cause), ""
-	switch {
-	case errors.Is(cause, errTooManySteps):
-		text = fmt.Sprintf("I stopped after %d steps without coming to an end. Try a smaller question, or ask me to go on.", t.cfg.MaxSteps)
-	case errors.Is(cause, errTooLong):
-		text = fmt.Sprintf("I stopped because this took longer than %s. Try a smaller question, or ask me to go on.", t.cfg.TurnTimeout)
-		kind = ports.KindTimeout
-	case errors.Is(cause, errResumed):
-		text = "I was interrupted too often while I worked on this, and have given up. Please ask me again."
-	default:
-		text = sentences[kind]
-	}
-	if text == "" {
-		text = sentenceInternal
-	}
+	kind, text := t.sentence(cause)
 	t.log.Error("turn_failed", "kind", kind, "err", cause)
-	return ending{outcome: ports.OutcomeFailed, kind: kind.String(), text: fmt.Sprintf("%s\n\nReference: %s", text, Ref(t.id))}
+	return ending{outcome: ports.OutcomeFailed, kind: kind.String(), text: text}
 }

@@ -40,6 +40,7 @@ func (t *turn) plan(ctx context.Context, r *round, f flights) plan {
 		}
 		ruling := t.ruling(ctx, r, i)
 		if ruling.Outcome != "" {
+			t.log.Info("tool_call_finished", "tool", r.reply.Calls[i].Name, "step", r.step, "call", i, "outcome", ruling.Outcome)
 			t.settle(r, i, ports.CallResult{Outcome: ruling.Outcome, Text: ruling.Why})
 			continue
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"dragoman/core/internal/guard"
 	"dragoman/ports"
 )
 
@@ -29,21 +30,43 @@ func (t *turn) remember(ctx context.Context) error {
 	if t.past != nil {
 		return nil
 	}
-	list, err := t.store.History(ctx, t.lease, historyTurns)
+	if past, ok := t.history.get(t.lease.In, t.last); ok {
+		t.past = past
+		return nil
+	}
+	list, err := guard.Read(ctx, t.leaks, "store_history", func(ctx context.Context) ([]ports.Past, error) {
+		return t.store.History(ctx, t.lease, historyTurns)
+	})
 	if err != nil {
 		return &storeFault{err}
 	}
-	budget := int(float64(t.contextTokens()) * historyShare * bytesPerToken)
-	t.past = []ports.Entry{}
-	for _, p := range slices.Backward(list) {
-		entries := entries(p.Inbox, p.Steps)
-		if budget -= size(entries); budget < 0 {
-			t.log.Debug("history_cut", "turns", len(list))
-			break
-		}
-		t.past = append(entries, t.past...)
+	past := make([]told, len(list))
+	for i, p := range list {
+		past[i] = tell(p.Inbox, p.Steps)
 	}
+	t.past = t.fitting(past)
 	return nil
+}
+
+// keep remembers the turn, now that it is finished, for the next one.
+func (t *turn) keep() {
+	if t.past != nil {
+		t.history.put(t.lease.In, t.id, t.fitting(append(slices.Clone(t.past), tell(t.taken, t.steps))))
+	}
+}
+
+// fitting are the last turns that a prompt has room for. It is never nil.
+func (t *turn) fitting(past []told) []told {
+	budget := int(float64(t.contextTokens()) * historyShare * bytesPerToken)
+	first := len(past)
+	for first > 0 && len(past)-first < historyTurns && budget >= past[first-1].size {
+		first--
+		budget -= past[first].size
+	}
+	if first > 0 {
+		t.log.Debug("history_cut", "turns", len(past), "kept", len(past)-first)
+	}
+	return append([]told{}, past[first:]...)
 }
 
 // contextTokens is the smallest window of the agent's models: a fallback must
@@ -65,7 +88,27 @@ func (t *turn) prompt(m Model) ports.ModelRequest {
 	if system == "" {
 		system = defaultInstructions
 	}
-	return ports.ModelRequest{System: system, Entries: slices.Concat(t.past, entries(t.taken, t.steps)), Tools: t.tools.Specs()}
+	list := entries(t.taken, t.steps)
+	n := len(list)
+	for _, p := range t.past {
+		n += len(p.entries)
+	}
+	all := make([]ports.Entry, 0, n)
+	for _, p := range t.past {
+		all = append(all, p.entries...)
+	}
+	return ports.ModelRequest{System: system, Entries: append(all, list...), Tools: t.tools.Specs()}
+}
+
+// told is a turn as the model is told of it.
+type told struct {
+	entries []ports.Entry
+	size    int // in a prompt
+}
+
+func tell(inbox []ports.Inbox, steps []ports.Step) told {
+	list := entries(inbox, steps)
+	return told{list, size(list)}
 }
 
 // entries tells a turn to the model, from its messages and its journal. Each

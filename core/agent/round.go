@@ -86,6 +86,7 @@ func (t *turn) land(r *round, f flights, l landed) {
 	delete(f.open, l.call)
 	call := r.reply.Calls[l.call]
 	t.log.Info("tool_call_finished", "tool", call.Name, "step", r.step, "call", l.call, "outcome", l.result.Outcome, "dur", l.dur)
+	t.meter.Ran(l.dur)
 	t.settle(r, l.call, l.result)
 }
 
@@ -145,6 +146,7 @@ func (t *turn) settle(r *round, call int, result ports.CallResult) {
 		n.State = validJSON(n.State)
 	}
 	r.calls[call].result = &result
+	t.meter.Result(r.reply.Calls[call].Name, result.Outcome)
 	t.add(ports.StepResult, call, resultBody{V: bodyVersion, CallResult: result})
 }
 

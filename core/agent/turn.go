@@ -12,12 +12,12 @@ import (
 
 	"github.com/cenkalti/backoff/v5"
 
+	"dragoman/core/internal/guard"
 	"dragoman/ports"
 )
 
-// commitTimeout bounds one write of the journal. Writes do not end with the
-// turn's own time: what happened is recorded.
-const commitTimeout = 30 * time.Second
+// commitRetryMax is the longest pause between two tries of a write of the journal.
+const commitRetryMax = 30 * time.Second
 
 // maxResumes is how often a turn that dead processes left running is gone on
 // with, once Config.ResumeFor is over: one that kills the process must not do so
@@ -45,9 +45,10 @@ type turn struct {
 	pending  ports.Change  // what the next commit adds
 	question *ports.Question
 	stopped  bool
-	idle     bool // began with a stop and has nothing to stop
-	givenUp  bool // dead processes left it running too often
-	past     []ports.Entry
+	idle     bool                 // began with a stop and has nothing to stop
+	givenUp  bool                 // dead processes left it running too often
+	past     []told               // the finished turns before it; nil = not read yet
+	last     string               // the last of them
 	rulings  map[int]ports.Ruling // of the open round, by call; decided anew in each activation
 }
 
@@ -62,7 +63,7 @@ type ending struct {
 // open makes the activation of the conversation's unfinished turn, or of a new
 // one that takes the leading messages of one person.
 func (a *Agent) open(l ports.Lease, w ports.Work, news <-chan struct{}) *turn {
-	t := &turn{Agent: a, lease: l, news: news, rulings: map[int]ports.Ruling{}}
+	t := &turn{Agent: a, lease: l, news: news, last: w.Last, rulings: map[int]ports.Ruling{}}
 	if w.Turn != nil {
 		t.id, t.person, t.taken, t.steps = w.Turn.ID, w.Turn.Person, w.Taken, w.Steps
 		t.givenUp = w.Resumes > maxResumes && time.Since(w.Turn.Started) > a.cfg.ResumeFor
@@ -83,7 +84,7 @@ func (a *Agent) open(l ports.Lease, w ports.Work, news <-chan struct{}) *turn {
 		}
 	}
 	t.pending.Turn, t.pending.Person = t.id, t.person
-	t.log = a.log.With("channel", l.In.Channel, "chat", l.In.Chat, "user", t.person, "turn", t.id, "ref", Ref(t.id))
+	t.log = a.log.With("channel", l.In.Channel, "chat", l.In.Chat, "user", t.person, "turn", t.id, "ref", ports.Ref(t.id))
 	t.heed(w.Waiting)
 	t.unbutton()
 	return t
@@ -100,7 +101,7 @@ func (t *turn) unbutton() {
 	} else if q.State != ports.QuestionExpired {
 		return
 	}
-	t.pending.Deliveries = append(t.pending.Deliveries, t.asker.Settled(q, t.outbox.Render)...)
+	t.pending.Deliveries = append(t.pending.Deliveries, t.asker.Settled(q, t.render)...)
 }
 
 // own are the messages that wait and are this person's, up to a stop.
@@ -251,19 +252,47 @@ func (t *turn) finish(ctx context.Context, end ending) error {
 // deliver adds platform messages to the next commit and returns the id of the
 // last. step makes their ids: it is never the same for two things that a turn says.
 func (t *turn) deliver(step string, c ports.Content, question string) (last string) {
+	replaces := t.live.Close() // nothing that was only in the making may come after it
 	answered := t.taken[len(t.taken)-1].Message
-	for i, part := range t.outbox.Render(t.lease.In, c) {
+	for i, part := range t.render(t.lease.In, c) {
 		last = fmt.Sprintf("%s/%s/%d", t.id, step, i)
 		d := ports.Delivery{ID: last, Out: ports.Outgoing{In: t.lease.In, Content: part, Nonce: last, Reply: answered.Reply}}
 		if len(part.Choices) > 0 {
 			d.Question = question
 		}
-		if !answered.Private && i == 0 {
-			d.Out.ReplyTo = t.taken[0].ID
+		if i == 0 {
+			d.Edits = replaces
+			d.Out.ReplyTo = t.repliesTo()
 		}
 		t.pending.Deliveries = append(t.pending.Deliveries, d)
 	}
 	return last
+}
+
+func (t *turn) render(in ports.Conversation, c ports.Content) []ports.Content {
+	return t.outbox.RenderFor(t.id, in, c)
+}
+
+// preview is what shows the answer in the making: a message of its own, or the
+// one that was posted before a restart.
+func (t *turn) preview(posted *ports.Preview) ports.Preview {
+	p := ports.Preview{ID: fmt.Sprintf("%s/%d/preview", t.id, len(t.steps))}
+	if posted != nil {
+		p = *posted
+	}
+	answered := t.taken[len(t.taken)-1].Message
+	p.Group = !answered.Private
+	p.Out = ports.Outgoing{In: t.lease.In, ReplyTo: t.repliesTo(), Reply: answered.Reply}
+	return p
+}
+
+// repliesTo is the message that an answer points at: in a group nobody knows
+// otherwise whom it is for.
+func (t *turn) repliesTo() ports.MessageID {
+	if t.taken[len(t.taken)-1].Private {
+		return ""
+	}
+	return t.taken[0].ID
 }
 
 // add appends a row to the journal with the next commit.
@@ -286,18 +315,18 @@ func (t *turn) record(ctx context.Context) error {
 // long as the lane lives.
 func (t *turn) commit(ctx context.Context, write func(context.Context, ports.Change) error) error {
 	retry := backoff.NewExponentialBackOff()
-	retry.MaxInterval = commitTimeout
+	retry.MaxInterval = commitRetryMax
 	for {
-		once, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
-		err := write(once, t.pending)
-		cancel()
+		change := t.pending
+		// A write does not end with the turn's own time: what happened is recorded.
+		err := guard.Write(context.WithoutCancel(ctx), t.leaks, "store_write", func(ctx context.Context) error { return write(ctx, change) })
 		if err == nil {
 			break
 		}
 		if !passingWrite(err) || left(ctx) {
 			return fmt.Errorf("commit of turn %s: %w", t.id, err)
 		}
-		t.log.Error("commit_retried", "kind", ports.KindOf(err), "err", err)
+		t.log.Warn("commit_retried", "kind", ports.KindOf(err), "err", err)
 		timer := time.NewTimer(retry.NextBackOff())
 		select {
 		case <-timer.C:
@@ -354,7 +383,7 @@ func wait[T any](ctx context.Context, t *turn, c <-chan T) (v T, err error) {
 // store that cannot be read now is asked again, and nothing that runs is given up.
 func (t *turn) look(ctx context.Context) error {
 	t.relook = nil
-	w, err := t.store.Load(ctx, t.lease)
+	w, err := guard.Read(ctx, t.leaks, "store_load", func(ctx context.Context) (ports.Work, error) { return t.store.Load(ctx, t.lease) })
 	switch {
 	case ports.IsKind(err, ports.KindFenced):
 		return &storeFault{err}

@@ -32,6 +32,15 @@ func (g *Gateway) CallTool(ctx context.Context, name string, args json.RawMessag
 	began := time.Now()
 	key := "admin/" + strconv.FormatInt(began.UnixNano(), 36)
 	info, r := g.tools.Call(ctx, name, args, ports.ToolCall{Person: "admin", Key: key}, agent.NewHost(g.log, name))
+	if info.Server == "" {
+		info.Server, info.Tool = g.tools.Origin(name) // of a tool that is not there, the server that it would be of
+	}
+	g.metrics.Result(name, r.Outcome)
+	switch r.Outcome {
+	case ports.CallInvalidParams, ports.CallNotFound, ports.CallDenied: // it did not run
+	default:
+		g.metrics.Ran(time.Since(began))
+	}
 	g.log.Info("admin_tool_call", "mcp_server", info.Server, "tool", name, "outcome", r.Outcome, "dur", time.Since(began))
 	shown := any(args)
 	if !json.Valid(args) {

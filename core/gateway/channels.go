@@ -87,9 +87,9 @@ func (g *Gateway) receive(ctx context.Context, c Channel, in *inbox.Inbox) error
 	}
 	report(nil)
 	g.log.Info("channel_running", "channel", c.Name)
-	err := g.guarded(ctx, "channel "+c.Name, func(ctx context.Context) error { return c.Port.Run(ctx, in.Receiver(c.Name, epoch.Load, report)) })
+	err := g.guarded(ctx, "channel", func(ctx context.Context) error { return c.Port.Run(ctx, in.Receiver(c.Name, epoch.Load, report)) })
 	if err == nil {
-		err = ports.Errorf(ports.KindTemporary, "channel "+c.Name, "it stopped receiving")
+		err = ports.Errorf(ports.KindTemporary, "channel", "it stopped receiving")
 	}
 	return err
 }
@@ -174,7 +174,7 @@ func (g *Gateway) runSource(ctx context.Context, s Source, reg ports.Registrar) 
 	retry := backoff.NewExponentialBackOff()
 	retry.MaxInterval = 30 * time.Second
 	for ctx.Err() == nil {
-		err := g.guarded(ctx, "tool source "+s.Name, func(ctx context.Context) error { return s.Port.Run(ctx, reg) })
+		err := g.guarded(ctx, "tool_source", func(ctx context.Context) error { return s.Port.Run(ctx, reg) })
 		if ctx.Err() != nil {
 			return
 		}

@@ -226,6 +226,7 @@ type drama struct {
 	approve  string // the answer to an approval: a button, or a text
 	unknown  string // the answer to a question about an unknown outcome
 	stopWhen string // /stop is said once this tool runs
+	streamed bool   // replies take long enough to be shown in the making
 }
 
 var dramas = []drama{
@@ -237,6 +238,7 @@ var dramas = []drama{
 	{name: "refusals", calls: []string{"srv__ask_a", "srv__write_a", "srv__ask_b"}, approve: "no", unknown: "skip"},
 	{name: "superseded", calls: []string{"srv__ask_a", "srv__write_a"}, approve: "rather not", unknown: "never mind"},
 	{name: "stopped at a question", calls: []string{"srv__ask_a"}, approve: "/stop", unknown: "skip"},
+	{name: "streamed", calls: []string{"srv__ask_a"}, approve: "yes", unknown: "skip", streamed: true},
 	{name: "stopped at a tool", calls: []string{"srv__read_a", "srv__slow", "srv__write_a"}, unknown: "skip", stopWhen: "slow"},
 }
 
@@ -245,6 +247,7 @@ var dramas = []drama{
 func TestNothingIsLostOrDoneTwiceWhereverItFails(t *testing.T) {
 	for _, d := range dramas {
 		t.Run(d.name, func(t *testing.T) {
+			t.Parallel()
 			writes := play(t, d, 0, refused)
 			for how, name := range faults {
 				for at := 1; at <= writes; at++ {
@@ -264,6 +267,10 @@ func play(t *testing.T, d drama, at int, how fault) int {
 	w := newWorld(t)
 	if w.model.reply = echo; len(d.calls) > 0 {
 		w.model.reply = calls(d.calls...)
+	}
+	if d.streamed {
+		w.chat.traits.EditEvery = 10 * time.Millisecond
+		w.model.dwell = w.chat.previewed
 	}
 	f := w.startFailing(at, how)
 	todo := []ports.Message{{Event: "go", Text: "go"}}
@@ -431,9 +438,15 @@ func (w *world) check(t *testing.T, d drama, least, most int) {
 			t.Errorf("%s ran %d times", ran[0], len(ran))
 		}
 	}
-	sends := map[string]int{}
-	for i := range w.chat.texts() {
+	sends, unfinished := map[string]int{}, 0
+	for i, text := range w.chat.texts() {
 		sends[w.chat.post(i).out.Nonce]++
+		if strings.HasSuffix(text, "…") {
+			unfinished++
+		}
+	}
+	if deaths := w.lives - 1; unfinished > deaths {
+		t.Errorf("%d previews never became what was said, with %d deaths", unfinished, deaths)
 	}
 	for nonce, n := range sends {
 		if n > 2 {

@@ -150,18 +150,18 @@ func TestADenyHoldsForACallThatIsRunAgain(t *testing.T) {
 func TestATurnThatKillsTheProcessEndsPlainly(t *testing.T) {
 	w := newWorld(t)
 	w.opt.Drain = 10 * time.Millisecond
-	var life atomic.Pointer[failing]
+	lives := make(chan *failing, 1)
 	var n atomic.Int32
 	w.model.reply = func(ctx context.Context, r ports.ModelRequest) (ports.ModelReply, error) {
 		if n.Add(1) == 1 { // a turn that has a row: a reply with a call that is recorded
 			return calls("srv__read_a")(ctx, r)
 		}
-		life.Load().die()
+		(<-lives).die()
 		<-ctx.Done()
 		return ports.ModelReply{}, ctx.Err()
 	}
 	f := w.startFailing(0, refused)
-	life.Store(f)
+	lives <- f
 	w.chat.say(t, "ann", "go")
 	for range 4 { // the first life and three resumes
 		select {
@@ -171,7 +171,7 @@ func TestATurnThatKillsTheProcessEndsPlainly(t *testing.T) {
 		}
 		w.bury(f)
 		f = w.startFailing(0, refused)
-		life.Store(f)
+		lives <- f
 	}
 	got := w.shown(1)[0]
 	if !strings.Contains(got, "Reference: ") {

@@ -68,7 +68,9 @@ type Options struct {
 	Turns    int           // how many run at once
 	Drain    time.Duration // how long a stop waits for what runs
 	Listener net.Listener  // for HTTP; nil = none
-	Log      *slog.Logger
+	// AdminToken opens what HTTP serves to admins; "" opens it to nobody.
+	AdminToken ports.Secret
+	Log        *slog.Logger
 }
 
 // sweepEvery is the pause between two looks for conversations that have work and
@@ -83,6 +85,8 @@ type Gateway struct {
 	access *access.Access
 	tools  *toolbox.Toolbox
 	asker  *ask.Asker
+
+	metrics *metrics
 
 	regs []ports.Registrar // of opt.Sources, in order
 
@@ -99,7 +103,10 @@ func New(opt Options) *Gateway {
 	g := &Gateway{opt: opt, log: opt.Log, channels: map[string]ports.ChannelState{}}
 	g.access = access.New(opt.Access, opt.Store, opt.Log)
 	g.asker = ask.New(opt.Ask)
+	g.leaks.Report = g.abandoned
 	g.tools = toolbox.New(opt.Tools, opt.Store, &g.leaks, opt.Log)
+	g.metrics = newMetrics(g.tools)
+	g.metrics.begin(opt.Channels, opt.Agents)
 	for _, s := range opt.Sources {
 		g.regs = append(g.regs, g.tools.Add(s.Source))
 	}
@@ -122,7 +129,7 @@ func (g *Gateway) Run(ctx, hard context.Context) error {
 	for _, c := range g.opt.Channels {
 		box.Add(c.Name, c.Port, c.SendsInFlight)
 	}
-	in := inbox.New(hard, g.opt.Store, g.parts(box), g.opt.Turns, g.log)
+	in := inbox.New(hard, g.opt.Store, g.parts(box), g.opt.Turns, &g.leaks, g.log)
 	g.mu.Lock()
 	g.inbox, g.outbox = in, box
 	g.mu.Unlock()
@@ -178,7 +185,7 @@ func (g *Gateway) Settled(ctx context.Context) { g.tools.Settled(ctx) }
 func (g *Gateway) parts(box *outbox.Outbox) inbox.Parts {
 	agents := map[string]*agent.Agent{}
 	for _, a := range g.opt.Agents {
-		agents[a.Name] = agent.New(a.Config, g.opt.Store, g.tools.View(a.Tools, a.Servers), g.asker, speech{box}, &g.leaks, g.log)
+		agents[a.Name] = agent.New(a.Config, g.opt.Store, g.tools.View(a.Tools, a.Servers), g.asker, speech{box}, &g.leaks, g.metrics, g.log)
 	}
 	byChannel := map[string]*agent.Agent{}
 	for _, c := range g.opt.Channels {
@@ -195,15 +202,16 @@ func (g *Gateway) parts(box *outbox.Outbox) inbox.Parts {
 			}
 			return a.Turn(ctx, l, w, news)
 		},
-		Flush: box.Wake,
+		Received: g.metrics.received,
+		Flush:    box.Wake,
 	}
 }
 
 // speech is the outbox as an agent sees it.
 type speech struct{ *outbox.Outbox }
 
-func (s speech) Live(ctx context.Context, in ports.Conversation) agent.Live {
-	return s.Outbox.Live(ctx, in)
+func (s speech) Live(ctx context.Context, l ports.Lease, p ports.Preview) agent.Live {
+	return s.Outbox.Live(ctx, l, p)
 }
 
 // admit asks access and words its refusals as deliveries.
@@ -230,6 +238,11 @@ func notice(box *outbox.Outbox, in ports.Conversation, key, text string, reply [
 		list = append(list, ports.Delivery{ID: id, Out: ports.Outgoing{In: in, Content: part, Nonce: id, Reply: reply}})
 	}
 	return list
+}
+
+// abandoned logs a call that was given up while it still runs.
+func (g *Gateway) abandoned(ctx context.Context, op string) {
+	g.log.Warn("call_abandoned", "op", op, ports.TurnAttr(guard.TurnOf(ctx)))
 }
 
 // sweep looks for work that no message announces, until ctx ends.

@@ -55,6 +55,7 @@ func (g *Gateway) Handler() http.Handler {
 		}
 		json.NewEncoder(w).Encode(ready)
 	})
+	mux.HandleFunc("GET /metrics", g.adminOnly(g.serveMetrics))
 	for _, c := range g.opt.Channels {
 		if h, ok := c.Port.(ports.HTTP); ok {
 			mux.Handle("/", h.Handler())
@@ -62,6 +63,12 @@ func (g *Gateway) Handler() http.Handler {
 		}
 	}
 	return mux
+}
+
+// writable is an ability of a Store: whether it takes writes, known without
+// writing while all is well.
+type writable interface {
+	Writable(ctx context.Context) error
 }
 
 // Ready reports whether messages can be taken in. Servers that are down are no
@@ -72,6 +79,8 @@ func (g *Gateway) Ready(ctx context.Context) ports.Readiness {
 	r := ports.Readiness{Ready: true, Store: "ok", Channels: []ports.ChannelState{}, Servers: map[string]int{}}
 	if _, err := g.opt.Store.Backlog(ctx); err != nil {
 		r.Ready, r.Store = false, reason(err)
+	} else if w, ok := g.opt.Store.(writable); ok && w.Writable(ctx) != nil {
+		r.Ready, r.Store = false, "it cannot be written to: is the disk full? The log says more"
 	}
 	g.mu.Lock()
 	for _, c := range g.channels {

@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"reflect"
 	"strings"
@@ -375,6 +376,58 @@ func TestHistoryIsInThePrompt(t *testing.T) {
 	}
 	if n := len(reqs[2].Entries); n != 1 {
 		t.Errorf("another person's prompt has %d entries: it sees a stranger's conversation", n)
+	}
+}
+
+// TestARememberedHistoryIsTheStoredOne tells the same story twice, once with a
+// restart before its last message: what the gateway kept in memory must be what
+// it would have read.
+func TestARememberedHistoryIsTheStoredOne(t *testing.T) {
+	story := func(restart bool) string {
+		w := newWorld(t)
+		script := calls("srv__read_a", "srv__ask_a", "srv__fails")
+		w.model.reply = func(ctx context.Context, r ports.ModelRequest) (ports.ModelReply, error) {
+			last := len(r.Entries) - 1
+			for r.Entries[last].Role != ports.RoleUser {
+				last--
+			}
+			switch text := r.Entries[last].Text; {
+			case strings.Contains(text, "tools"):
+				return script(ctx, ports.ModelRequest{Entries: r.Entries[last:]})
+			case strings.Contains(text, "broken"):
+				return ports.ModelReply{}, ports.Errorf(ports.KindInvalid, "model", "no")
+			}
+			return echo(ctx, r)
+		}
+		w.start()
+		shown := 0
+		for _, text := range []string{"one", "tools", "yes", "tools again", "rather something else", "broken", "/help", "/stop", "two", "end"} {
+			if restart && text == "end" {
+				w.restart()
+			}
+			if text == "yes" {
+				w.chat.press(t, "ann", shown-1, "yes")
+			} else {
+				w.chat.say(t, "ann", text)
+			}
+			shown++
+			w.shown(shown)
+			w.settled()
+		}
+		asked := w.model.asked()
+		got, err := json.MarshalIndent(asked[len(asked)-1].Entries, "", " ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.end()
+		return string(got)
+	}
+	kept, read := story(false), story(true)
+	if kept != read {
+		t.Errorf("from memory the prompt is\n%s\nfrom the store it is\n%s", kept, read)
+	}
+	if strings.Count(kept, `"role": "tool"`) < 6 {
+		t.Errorf("the story's calls are not in the prompt:\n%s", kept)
 	}
 }
 

@@ -30,11 +30,13 @@ type world struct {
 	dir   string
 	opt   gateway.Options
 	chat  *chat
+	plug  ports.ChannelPort // in the chat's place, if set
 	model *model
 	tools *tools
 
 	store *sqlstore.Store
 	g     *gateway.Gateway
+	lives int // how often it was started
 	stop  func()
 }
 
@@ -60,7 +62,7 @@ func (w *world) start() *world {
 // startOn is start on whatever wrap makes of the store.
 func (w *world) startOn(wrap func(*sqlstore.Store) gateway.Store) {
 	w.t.Helper()
-	log := slog.New(slog.DiscardHandler)
+	log := cmp.Or(w.opt.Log, slog.New(slog.DiscardHandler))
 	if os.Getenv("GATEWAY_LOG") != "" {
 		log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}
@@ -69,9 +71,10 @@ func (w *world) startOn(wrap func(*sqlstore.Store) gateway.Store) {
 		w.t.Fatal(err)
 	}
 	w.store = store
+	w.lives++
 	opt := w.opt
 	opt.Store, opt.Audit, opt.Log = wrap(store), store, log
-	opt.Channels = []gateway.Channel{{Name: "chat", Port: w.chat, Agent: "main", SendsInFlight: 8}}
+	opt.Channels = []gateway.Channel{{Name: "chat", Port: cmp.Or[ports.ChannelPort](w.plug, w.chat), Agent: "main", SendsInFlight: 8}}
 	opt.Sources = []gateway.Source{{Source: toolbox.Source{Name: "srv", Timeout: time.Second}, Port: w.tools}}
 	opt.Agents = []gateway.Agent{{Config: agent.Config{Name: "main", MaxSteps: 5, TurnTimeout: cmp.Or(w.model.turnTimeout, time.Minute),
 		Models: []agent.Model{{Name: "m", Port: w.port(), ContextTokens: 32000}}}}}
@@ -164,6 +167,7 @@ type chat struct {
 	posts  []post
 	event  int
 	fails  []error // of the next sends
+	traits ports.Traits
 	onSend func(ports.Outgoing)
 }
 
@@ -172,14 +176,16 @@ type post struct {
 	out ports.Outgoing
 }
 
-func newChat() *chat { return &chat{up: make(chan struct{}, 1)} }
+func newChat() *chat {
+	return &chat{up: make(chan struct{}, 1), traits: ports.Traits{MaxText: 4096, Choices: true}}
+}
 
 var (
 	_ ports.ChannelPort = (*chat)(nil)
 	_ ports.Editor      = (*chat)(nil)
 )
 
-func (c *chat) Traits() ports.Traits { return ports.Traits{MaxText: 4096, Choices: true} }
+func (c *chat) Traits() ports.Traits { return c.traits }
 
 func (c *chat) Run(ctx context.Context, in ports.Receiver) error {
 	c.mu.Lock()
@@ -237,6 +243,15 @@ func (c *chat) texts() []string {
 	return list
 }
 
+// previewed waits until an answer in the making is shown.
+func (c *chat) previewed(ctx context.Context) {
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for !slices.ContainsFunc(c.texts(), func(text string) bool { return strings.HasSuffix(text, "…") }) && ctx.Err() == nil {
+		<-tick.C
+	}
+}
+
 func (c *chat) post(i int) post {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -286,6 +301,7 @@ type model struct {
 	reply       func(ctx context.Context, r ports.ModelRequest) (ports.ModelReply, error)
 	requests    []ports.ModelRequest
 	turnTimeout time.Duration
+	dwell       func(ctx context.Context) // between the text of a reply and its end
 }
 
 func (m *model) Generate(ctx context.Context, r ports.ModelRequest, onText func(string)) (ports.ModelReply, error) {
@@ -296,6 +312,9 @@ func (m *model) Generate(ctx context.Context, r ports.ModelRequest, onText func(
 	got, err := reply(ctx, r)
 	if err == nil && onText != nil && got.Text != "" {
 		onText(got.Text)
+		if m.dwell != nil {
+			m.dwell(ctx)
+		}
 	}
 	return got, err
 }
@@ -322,7 +341,7 @@ func calls(names ...string) func(context.Context, ports.ModelRequest) (ports.Mod
 		if len(results) > 0 && r.Entries[len(r.Entries)-1].Role == ports.RoleTool || len(r.Entries) > 1 && hasTool(r) {
 			return says(strings.Join(results, "\n"))
 		}
-		reply := ports.ModelReply{Model: "m", Stop: ports.StopCalls}
+		reply := ports.ModelReply{Text: "Let me see.", Model: "m", Stop: ports.StopCalls}
 		for i, n := range names {
 			reply.Calls = append(reply.Calls, ports.Call{ID: fmt.Sprintf("c%d", i), Name: n, Arguments: json.RawMessage(`{"n":` + strconv.Itoa(i) + `}`)})
 		}
@@ -353,11 +372,12 @@ type tools struct {
 	active int
 	most   int // that ran side by side
 	gate   chan struct{}
+	stuck  chan struct{} // what the tool "stuck" waits for, whatever its context says
 }
 
 func (s *tools) Run(ctx context.Context, reg ports.Registrar) error {
 	var list []ports.ToolPort
-	for _, name := range []string{"read_a", "read_b", "write_a", "write_b", "ask_a", "ask_b", "never", "slow", "panics", "fails", "huge"} {
+	for _, name := range []string{"read_a", "read_b", "write_a", "write_b", "ask_a", "ask_b", "never", "slow", "panics", "fails", "huge", "stuck"} {
 		list = append(list, &tool{s, name})
 	}
 	reg.Register(ports.Catalog{Tools: list})
@@ -412,6 +432,8 @@ func (t *tool) Call(ctx context.Context, c ports.ToolCall, _ ports.Host) (ports.
 	case "slow":
 		<-ctx.Done()
 		return ports.ToolResult{}, ctx.Err()
+	case "stuck":
+		<-s.stuck
 	case "panics":
 		panic("boom")
 	case "fails":

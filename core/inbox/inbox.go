@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"dragoman/core/internal/guard"
 	"dragoman/ports"
 )
 
@@ -49,6 +50,8 @@ type Parts struct {
 	// Turn works on what the lane holds until the turn is over or parked. news
 	// tells that rows came in meanwhile.
 	Turn func(ctx context.Context, l ports.Lease, w ports.Work, news <-chan struct{}) error
+	// Received hears how many messages of a channel were stored. It returns at once.
+	Received func(channel string, n int)
 	// Flush wakes the outbox for a conversation.
 	Flush func(l ports.Lease)
 }
@@ -57,6 +60,7 @@ type Parts struct {
 type Inbox struct {
 	store Store
 	parts Parts
+	leaks *guard.Leaks
 	log   *slog.Logger
 	slots chan struct{}
 
@@ -72,9 +76,9 @@ type Inbox struct {
 const claimLimit = 256
 
 // New makes an inbox that runs at most turns turns at once. They end with ctx.
-func New(ctx context.Context, store Store, parts Parts, turns int, log *slog.Logger) *Inbox {
+func New(ctx context.Context, store Store, parts Parts, turns int, leaks *guard.Leaks, log *slog.Logger) *Inbox {
 	ctx, cancel := context.WithCancel(ctx)
-	return &Inbox{store: store, parts: parts, log: log, slots: make(chan struct{}, max(1, turns)),
+	return &Inbox{store: store, parts: parts, leaks: leaks, log: log, slots: make(chan struct{}, max(1, turns)),
 		ctx: ctx, cancel: cancel, lanes: map[ports.Conversation]*lane{}, closed: make(chan struct{})}
 }
 
@@ -95,17 +99,17 @@ func (x *Inbox) Post(ctx context.Context, in ports.Conversation, event string, l
 // Sweep claims conversations that have work and no owner, and expires
 // questions, until there is nothing left to take.
 func (x *Inbox) Sweep(ctx context.Context) error {
-	expired, err := x.store.Expire(ctx, claimLimit)
+	expired, err := guard.Read(ctx, x.leaks, "store_expire", func(ctx context.Context) (ports.Accepted, error) { return x.store.Expire(ctx, claimLimit) })
 	if err != nil {
 		return err
 	}
-	x.wake(expired.Leases)
+	x.wake(expired.Leases, true)
 	for {
-		leases, err := x.store.Claim(ctx, claimLimit)
+		leases, err := guard.Read(ctx, x.leaks, "store_claim", func(ctx context.Context) ([]ports.Lease, error) { return x.store.Claim(ctx, claimLimit) })
 		if err != nil {
 			return err
 		}
-		x.wake(leases)
+		x.wake(leases, true)
 		if len(leases) < claimLimit {
 			return nil
 		}
@@ -158,7 +162,8 @@ func (r *receiver) Known(ctx context.Context, m ports.Message) (bool, error) {
 }
 
 func (r *receiver) Cursor(ctx context.Context) (string, error) {
-	return r.inbox.store.Cursor(ctx, r.channel)
+	x := r.inbox
+	return guard.Read(ctx, x.leaks, "store_cursor", func(ctx context.Context) (string, error) { return x.store.Cursor(ctx, r.channel) })
 }
 
 // Receive admits, stores and wakes. See ports.Receiver.
@@ -184,7 +189,7 @@ func (r *receiver) Receive(ctx context.Context, b ports.Batch) (err error) {
 		if _, twice := verdicts[m.Event]; twice {
 			continue
 		}
-		v, err := r.inbox.parts.Admit(ctx, m)
+		v, err := guard.Read(ctx, r.inbox.leaks, "admit", func(ctx context.Context) (Verdict, error) { return r.inbox.parts.Admit(ctx, m) })
 		if err != nil {
 			return err
 		}
@@ -201,17 +206,31 @@ func (r *receiver) Receive(ctx context.Context, b ports.Batch) (err error) {
 	})
 }
 
+// accepted is what was stored; speaks: with something to send.
+type accepted struct {
+	ports.Accepted
+	speaks bool
+}
+
 func (x *Inbox) accept(ctx context.Context, src ports.Source, b ports.Batch, route func(ports.Sight) ports.Route) error {
 	began := time.Now()
-	got, err := x.store.Accept(ctx, src, b, route)
+	got, err := guard.Read(ctx, x.leaks, "store_accept", func(ctx context.Context) (got accepted, err error) {
+		got.Accepted, err = x.store.Accept(ctx, src, b, func(s ports.Sight) ports.Route {
+			r := route(s)
+			got.speaks = got.speaks || len(r.Deliveries) > 0
+			return r
+		})
+		return got, err
+	})
 	if err != nil {
 		x.log.Error("batch_not_stored", "channel", src.Channel, "kind", ports.KindOf(err), "err", err)
 		return err
 	}
+	x.parts.Received(src.Channel, got.Stored)
 	if len(b.Messages) > 0 {
 		x.log.Debug("batch_stored", "channel", src.Channel, "stored", got.Stored, "seen", got.Seen, "dropped", got.Dropped, "dur", time.Since(began))
 	}
-	x.wake(got.Leases)
+	x.wake(got.Leases, got.speaks)
 	return nil
 }
 
@@ -224,9 +243,12 @@ func (x *Inbox) closing() bool {
 	}
 }
 
-func (x *Inbox) wake(leases []ports.Lease) {
+// wake goes on with conversations; speaks: there may be something to send.
+func (x *Inbox) wake(leases []ports.Lease, speaks bool) {
 	for _, l := range leases {
-		x.parts.Flush(l)
+		if speaks {
+			x.parts.Flush(l)
+		}
 		x.news(l)
 	}
 }

@@ -1,14 +1,19 @@
 package inbox
 
 import (
+	"context"
 	"runtime/debug"
 	"slices"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
 
+	"dragoman/core/internal/guard"
 	"dragoman/ports"
 )
+
+// loadLimit is how many waiting messages a Load gives at most.
+const loadLimit = 256
 
 // lane is the goroutine of one conversation that has work.
 type lane struct {
@@ -68,17 +73,15 @@ func (x *Inbox) run(in ports.Conversation, n *lane) {
 		if !ok {
 			return
 		}
-		ran, err := x.once(l, n)
+		turn, err := x.once(l, n)
 		switch {
 		case err == nil:
 			failures.Reset()
-			if ran {
-				x.more(n) // a turn took some of what waits, not all
-			}
 		case ports.IsKind(err, ports.KindFenced) || x.ctx.Err() != nil:
 			// Somebody else has it now, or we are leaving: say and write nothing.
 		default:
-			x.log.Error("lane_failed", "channel", in.Channel, "chat", in.Chat, "thread", in.Thread, "kind", ports.KindOf(err), "err", err)
+			x.log.Error("lane_failed", "channel", in.Channel, "chat", in.Chat, "thread", in.Thread,
+				ports.TurnAttr(turn), "kind", ports.KindOf(err), "err", err)
 			x.more(n)
 			x.parts.Flush(l) // a commit of unknown outcome may have left something to send
 			x.pause(failures.NextBackOff())
@@ -86,8 +89,9 @@ func (x *Inbox) run(in ports.Conversation, n *lane) {
 	}
 }
 
-// once looks at the conversation and runs the turn that is due, if one is.
-func (x *Inbox) once(l ports.Lease, n *lane) (ran bool, err error) {
+// once looks at the conversation and runs the turn that is due, if one is: turn
+// is its id, "" if none was run.
+func (x *Inbox) once(l ports.Lease, n *lane) (turn string, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = ports.Errorf(ports.KindInternal, "lane", "panic: %v\n%s", r, debug.Stack())
@@ -97,22 +101,48 @@ func (x *Inbox) once(l ports.Lease, n *lane) (ran bool, err error) {
 	case <-n.news:
 	default:
 	}
-	w, err := x.store.Load(x.ctx, l)
+	w, err := guard.Read(x.ctx, x.leaks, "store_load", func(ctx context.Context) (ports.Work, error) { return x.store.Load(ctx, l) })
 	if err != nil || !due(w) {
-		return false, err
+		return "", err
 	}
 	select {
 	case x.slots <- struct{}{}:
 	case <-x.closed:
-		return false, nil
+		return "", nil
 	case <-x.ctx.Done():
-		return false, x.ctx.Err()
+		return "", x.ctx.Err()
 	}
 	defer func() { <-x.slots }()
 	if x.closing() {
-		return false, nil
+		return "", nil
 	}
-	return true, x.parts.Turn(x.ctx, l, w, n.news)
+	turn = turnOf(l, w)
+	if err := x.parts.Turn(x.ctx, l, w, n.news); err != nil {
+		return turn, err
+	}
+	if leaves(w) {
+		x.more(n)
+	}
+	return turn, nil
+}
+
+// leaves reports whether the turn that is due may leave some of what waits: it
+// takes the leading messages of one person. What comes in meanwhile is news.
+func leaves(w ports.Work) bool {
+	if w.Turn != nil || len(w.Waiting) >= loadLimit {
+		return len(w.Waiting) > 0
+	}
+	return slices.ContainsFunc(w.Waiting, func(m ports.Inbox) bool {
+		return m.Route != ports.RouteLane || m.Person != w.Waiting[0].Person
+	})
+}
+
+// turnOf is the id of the turn that is due.
+func turnOf(l ports.Lease, w ports.Work) string {
+	if w.Turn != nil {
+		return w.Turn.ID
+	}
+	return ports.TurnID(l.In, w.Waiting[0].Seq)
 }
 
 // due reports whether there is something to run: a turn that is not parked, or

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"dragoman/core/internal/guard"
 	"dragoman/ports"
 )
 
@@ -51,7 +52,7 @@ func TestATurnThatPanicsHarmsItsLaneAlone(t *testing.T) {
 			}
 			panic("boom")
 		},
-	}, 1, slog.New(slog.DiscardHandler))
+	}, 1, new(guard.Leaks), slog.New(slog.DiscardHandler))
 	if err := x.Sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package outbox
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"time"
 
@@ -15,28 +16,52 @@ const (
 	typingEvery = 4 * time.Second
 	draftEvery  = 50 * time.Millisecond
 	liveTimeout = 5 * time.Second
+	shownMax    = 64 << 10 // bytes
 	// liveGrace is how long the end of a turn waits for a call that does not heed
 	// its context.
 	liveGrace = 500 * time.Millisecond
 )
 
-// Live shows a turn at work: typing at first, then the text so far where the
-// channel can draft. All of it is best effort and never delays the turn.
+// Live shows a turn at work: typing at first, then the text so far, as a draft
+// or as a preview, where the channel has one. All of it is best effort and never
+// delays the turn.
 type Live struct {
-	leaks  *guard.Leaks
-	ctx    context.Context
-	cancel context.CancelFunc
-	done   sync.WaitGroup
-	text   chan string // the newest text, latest wins
+	box     *Outbox
+	in      ports.Conversation
+	channel *channel
+	preview *preview // nil: the channel shows none
+
+	ctx     context.Context // of what is worthless once the turn is over: typing, drafts
+	cancel  context.CancelFunc
+	closing chan struct{}
+	once    sync.Once
+	done    chan struct{}
+	text    chan string // the newest text, latest wins
+
+	quietUntil time.Time // the platform asked for silence
+	last       time.Time // when text was shown
 }
 
-// Live begins to show that the conversation's turn is at work. Close it.
-func (o *Outbox) Live(ctx context.Context, in ports.Conversation) *Live {
-	v := &Live{leaks: o.leaks, text: make(chan string, 1)}
+// Live begins to show that the conversation's turn is at work. p is the preview
+// that may be posted, or that was before a restart. Close it.
+func (o *Outbox) Live(ctx context.Context, l ports.Lease, p ports.Preview) *Live {
+	v := &Live{box: o, in: l.In, channel: o.channels[l.In.Channel],
+		closing: make(chan struct{}), done: make(chan struct{}), text: make(chan string, 1)}
 	v.ctx, v.cancel = context.WithCancel(ctx)
-	if c := o.channels[in.Channel]; c != nil && (c.typer != nil || c.drafter != nil) {
-		v.done.Go(func() { v.run(c, in) })
+	c := v.channel
+	if c == nil {
+		close(v.done)
+		return v
 	}
+	if p.Posted != "" || c.previews() {
+		v.preview = &preview{Preview: p, box: o, channel: c, lease: l, stored: p.Posted != ""}
+		v.preview.ctx, v.preview.cancel = context.WithCancel(o.ctx)
+	}
+	if c.typer == nil && c.drafter == nil && v.preview == nil {
+		close(v.done)
+		return v
+	}
+	go v.run()
 	return v
 }
 
@@ -52,47 +77,101 @@ func (v *Live) Text(soFar string) {
 	}
 }
 
-// Close ends the show and waits for a call that is under way.
-func (v *Live) Close() {
-	v.cancel()
-	v.done.Wait()
+// Close ends the show: nothing of it reaches the chat afterwards. It returns the
+// id of the preview that what is said next must replace, "" if there is none.
+func (v *Live) Close() string {
+	v.once.Do(func() {
+		close(v.closing)
+		v.cancel()
+		if v.preview != nil {
+			v.preview.settle(v.done)
+		}
+		<-v.done
+	})
+	if v.preview == nil || !v.preview.stored {
+		return ""
+	}
+	return v.preview.ID
 }
 
-func (v *Live) run(c *channel, in ports.Conversation) {
+func (v *Live) run() {
+	defer close(v.done)
 	typing := time.NewTimer(typingAfter)
 	defer typing.Stop()
-	pace := max(draftEvery, c.traits.EditEvery)
-	var quietUntil time.Time // the platform asked for silence
-	show := func(call func(context.Context) error) {
-		if time.Now().Before(quietUntil) {
-			return
-		}
-		ctx, cancel := context.WithTimeout(v.ctx, liveTimeout)
-		defer cancel()
-		_, err := guard.Do(ctx, liveGrace, v.leaks, "show", func(ctx context.Context) (struct{}, error) { return struct{}{}, call(ctx) })
-		if err != nil {
-			quietUntil = time.Now().Add(max(time.Second, ports.RetryAfter(err)))
-		}
-	}
+	var (
+		text string
+		due  <-chan time.Time // when text may be shown
+	)
 	for {
 		select {
+		case <-v.closing:
+			return
 		case <-v.ctx.Done():
 			return
 		case <-typing.C:
-			if c.typer != nil {
-				show(func(ctx context.Context) error { return c.typer.Typing(ctx, in) })
+			if v.channel.typer != nil {
+				v.show(func(ctx context.Context) error { return v.channel.typer.Typing(ctx, v.in) })
 			}
 			typing.Reset(typingEvery)
-		case text := <-v.text:
-			if c.drafter == nil {
-				continue
+		case text = <-v.text:
+			if due == nil && v.shows() {
+				due = time.After(v.pause())
 			}
-			show(func(ctx context.Context) error { return c.drafter.Draft(ctx, in, text) })
-			select {
-			case <-v.ctx.Done():
-				return
-			case <-time.After(pace):
-			}
+		case <-due:
+			due = nil
+			v.tell(text)
 		}
 	}
+}
+
+func (v *Live) shows() bool { return v.channel.drafter != nil || v.channel.previews() }
+
+// pause is how long a new text waits for its turn.
+func (v *Live) pause() time.Duration {
+	next := v.last.Add(max(draftEvery, v.channel.traits.EditEvery))
+	if v.channel.drafter == nil {
+		next = v.last.Add(v.preview.pace())
+		if v.last.IsZero() {
+			next = time.Now().Add(previewAfter)
+		}
+	}
+	if v.quietUntil.After(next) {
+		next = v.quietUntil
+	}
+	return max(0, time.Until(next), v.channel.gate.wait())
+}
+
+// tell shows the text so far, or the beginning of one that nobody can read as
+// fast as it grows.
+func (v *Live) tell(text string) {
+	if len(text) > shownMax {
+		text = strings.ToValidUTF8(text[:shownMax], "")
+	}
+	if v.channel.drafter != nil {
+		v.show(func(ctx context.Context) error { return v.channel.drafter.Draft(ctx, v.in, text) })
+	} else if v.channel.gate.wait() <= 0 {
+		if err := v.preview.show(text); err != nil {
+			v.hush(err)
+		}
+	}
+	v.last = time.Now()
+}
+
+// show makes a call that is cut off when the turn is over.
+func (v *Live) show(call func(context.Context) error) {
+	if time.Now().Before(v.quietUntil) || v.channel.gate.wait() > 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(v.ctx, liveTimeout)
+	defer cancel()
+	_, err := guard.Do(ctx, liveGrace, v.box.leaks, "show", func(ctx context.Context) (struct{}, error) { return struct{}{}, call(ctx) })
+	if err != nil {
+		v.hush(err)
+	}
+}
+
+// hush keeps quiet for a while after a refusal.
+func (v *Live) hush(err error) {
+	v.channel.gate.heed(err)
+	v.quietUntil = time.Now().Add(max(time.Second, ports.RetryAfter(err)))
 }

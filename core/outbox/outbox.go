@@ -52,12 +52,15 @@ type Outbox struct {
 
 	mu      sync.Mutex
 	senders map[ports.Conversation]*sender
-	closed  bool // no sender starts any more
-	work    sync.WaitGroup
-	ctx     context.Context // of the sends
-	cancel  context.CancelFunc
-	going   context.Context // ends first: nothing new is begun
-	halt    context.CancelFunc
+	// unsettled are previews with an edit whose outcome is not known: it may reach
+	// the chat late, so they are not what an answer is put into.
+	unsettled map[string]bool
+	closed    bool // no sender starts any more
+	work      sync.WaitGroup
+	ctx       context.Context // of the sends
+	cancel    context.CancelFunc
+	going     context.Context // ends first: nothing new is begun
+	halt      context.CancelFunc
 }
 
 // channel is a port with its abilities, resolved once.
@@ -69,6 +72,7 @@ type channel struct {
 	typer    ports.Typer
 	drafter  ports.Drafter
 	inFlight chan struct{} // one slot per send
+	gate     gate
 }
 
 // sender is the goroutine that empties one conversation's outbox.
@@ -79,7 +83,8 @@ type sender struct {
 
 // New makes an outbox whose sends end when ctx does.
 func New(ctx context.Context, store Store, leaks *guard.Leaks, log *slog.Logger) *Outbox {
-	o := &Outbox{store: store, leaks: leaks, log: log, channels: map[string]*channel{}, senders: map[ports.Conversation]*sender{}}
+	o := &Outbox{store: store, leaks: leaks, log: log, channels: map[string]*channel{},
+		senders: map[ports.Conversation]*sender{}, unsettled: map[string]bool{}}
 	o.ctx, o.cancel = context.WithCancel(ctx)
 	o.going, o.halt = context.WithCancel(o.ctx)
 	return o
@@ -150,15 +155,18 @@ func (o *Outbox) run(in ports.Conversation) {
 		if !ok {
 			return
 		}
-		list, err := o.store.Pending(o.ctx, l)
+		list, err := guard.Read(o.ctx, o.leaks, "store_pending", func(ctx context.Context) ([]ports.Delivery, error) {
+			return o.store.Pending(ctx, l)
+		})
+		left := false
 		if err == nil {
-			err = o.flush(l, list)
+			left, err = o.flush(l, list)
 		}
 		switch {
 		case err == nil:
 			failures.Reset()
-			if len(list) > 0 {
-				o.Wake(l) // look once more: there may be new ones
+			if left {
+				o.Wake(l)
 			}
 		case ports.IsKind(err, ports.KindFenced):
 		case o.going.Err() != nil:

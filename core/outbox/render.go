@@ -11,6 +11,11 @@ import (
 // Render makes the platform's messages of content: by the channel's own
 // renderer, else as plain text split at the platform's limit.
 func (o *Outbox) Render(in ports.Conversation, c ports.Content) []ports.Content {
+	return o.RenderFor("", in, c)
+}
+
+// RenderFor is Render for something that a turn says.
+func (o *Outbox) RenderFor(turn string, in ports.Conversation, c ports.Content) []ports.Content {
 	ch := o.channels[in.Channel]
 	if ch == nil {
 		return []ports.Content{c}
@@ -23,7 +28,7 @@ func (o *Outbox) Render(in ports.Conversation, c ports.Content) []ports.Content 
 		if err == nil && len(parts) > 0 {
 			return parts
 		}
-		o.log.Error("render_failed", "channel", in.Channel, "err", err)
+		o.log.Warn("render_failed", "channel", in.Channel, "chat", in.Chat, ports.TurnAttr(turn), "err", err)
 	}
 	texts := split(c.Text, ch.traits.MaxText)
 	parts := make([]ports.Content, len(texts))

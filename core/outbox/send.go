@@ -14,20 +14,20 @@ import (
 )
 
 // flush sends what is pending, in order. What may be dropped never stands before
-// an answer: it comes when nothing else is pending, looked up anew, for it may
-// edit what was just posted. The error is the store's or the context's: a send
-// that fails is either tried again here or given up.
-func (o *Outbox) flush(l ports.Lease, list []ports.Delivery) error {
+// an answer: it is left until nothing else is pending, and looked up anew, for it
+// may edit what was just posted. The error is the store's or the context's: a
+// send that fails is either tried again here or given up.
+func (o *Outbox) flush(l ports.Lease, list []ports.Delivery) (left bool, err error) {
 	due := slices.DeleteFunc(slices.Clone(list), func(d ports.Delivery) bool { return d.Optional })
 	if len(due) == 0 {
 		due = list
 	}
 	for _, d := range due {
 		if err := o.deliver(l, d); err != nil {
-			return err
+			return false, err
 		}
 	}
-	return nil
+	return len(due) < len(list), nil
 }
 
 // deliver brings one delivery to its end: posted, or given up.
@@ -35,6 +35,9 @@ func (o *Outbox) deliver(l ports.Lease, d ports.Delivery) error {
 	c := o.channels[d.Out.In.Channel]
 	if c == nil {
 		return o.giveUp(l, d, "no such channel in the config")
+	}
+	if o.isUnsettled(d.Edits) {
+		d.EditID = ""
 	}
 	began, retry := time.Now(), newBackoff()
 	for {
@@ -47,7 +50,7 @@ func (o *Outbox) deliver(l ports.Lease, d ports.Delivery) error {
 		if !again || d.Optional || time.Since(began) > giveUpAfter {
 			return o.giveUp(l, d, failed.Error())
 		}
-		o.log.Warn("delivery_retried", "channel", d.Out.In.Channel, "chat", d.Out.In.Chat, "delivery", d.ID,
+		o.log.Warn("delivery_retried", "channel", d.Out.In.Channel, "chat", d.Out.In.Chat, "delivery", d.ID, ports.TurnAttr(ports.TurnOf(d.ID)),
 			"kind", ports.KindOf(failed.error), "err", failed.error, "wait", wait)
 		o.pause(wait)
 	}
@@ -59,20 +62,15 @@ type sendFault struct{ error }
 // attempt makes one call of the platform and marks it, all in one of the
 // channel's slots: what a crash can double is what the slots hold.
 func (o *Outbox) attempt(c *channel, l ports.Lease, d ports.Delivery) error {
-	select {
-	case c.inFlight <- struct{}{}:
-	case <-o.going.Done():
-		return o.going.Err()
-	}
-	defer func() { <-c.inFlight }()
-	if err := o.going.Err(); err != nil {
+	if err := o.enter(c); err != nil {
 		return err
 	}
+	defer func() { <-c.inFlight }()
 	limit, grace := sendTimeout, guard.Grace
 	if d.Optional { // an answer may come to stand behind it
 		limit, grace = optionalTimeout, 0
 	}
-	ctx, cancel := context.WithTimeout(o.ctx, limit)
+	ctx, cancel := context.WithTimeout(guard.WithTurn(o.ctx, ports.TurnOf(d.ID)), limit)
 	defer cancel()
 	id, err := guard.Do(ctx, grace, o.leaks, "send", func(ctx context.Context) (ports.MessageID, error) { return c.post(ctx, d) })
 	switch {
@@ -81,17 +79,49 @@ func (o *Outbox) attempt(c *channel, l ports.Lease, d ports.Delivery) error {
 	case o.going.Err() != nil:
 		return o.going.Err()
 	}
+	c.gate.heed(err)
 	return &sendFault{err}
 }
 
-// post sends or edits. An answer whose message to edit is gone is sent anew.
+// enter takes one of the channel's slots once the platform lets the account write.
+func (o *Outbox) enter(c *channel) error {
+	for {
+		select {
+		case c.inFlight <- struct{}{}:
+		case <-o.going.Done():
+			return o.going.Err()
+		}
+		wait := c.gate.wait()
+		if wait <= 0 && o.going.Err() == nil {
+			return nil
+		}
+		<-c.inFlight
+		if err := o.going.Err(); err != nil {
+			return err
+		}
+		o.pause(wait)
+	}
+}
+
+// isUnsettled reports whether a preview has an edit that may still come, and
+// forgets it.
+func (o *Outbox) isUnsettled(preview string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	yes := o.unsettled[preview]
+	delete(o.unsettled, preview)
+	return yes
+}
+
+// post sends or edits. An answer whose message to edit is gone, or cannot be
+// edited, is sent anew.
 func (c *channel) post(ctx context.Context, d ports.Delivery) (ports.MessageID, error) {
 	if d.Edits == "" {
 		return c.port.Send(ctx, d.Out)
 	}
 	if d.EditID != "" && c.editor != nil {
 		err := c.editor.Edit(ctx, d.EditID, d.Out)
-		if !ports.IsKind(err, ports.KindNotFound) || d.Optional {
+		if err == nil || d.Optional || mayPass(err) {
 			return d.EditID, err
 		}
 	}
@@ -107,7 +137,8 @@ func (o *Outbox) giveUp(l ports.Lease, d ports.Delivery, why string) error {
 	if d.Optional {
 		level = slog.LevelDebug
 	}
-	o.log.Log(o.ctx, level, "delivery_given_up", "channel", d.Out.In.Channel, "chat", d.Out.In.Chat, "delivery", d.ID, "err", why)
+	o.log.Log(o.ctx, level, "delivery_given_up", "channel", d.Out.In.Channel, "chat", d.Out.In.Chat, "delivery", d.ID,
+		ports.TurnAttr(ports.TurnOf(d.ID)), "err", why)
 	return o.mark(l, d.ID, ports.Receipt{Failed: why})
 }
 
@@ -117,25 +148,34 @@ func (o *Outbox) mark(l ports.Lease, id string, r ports.Receipt) error {
 	retry := newBackoff()
 	for {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(o.ctx), markTimeout)
-		err := o.store.Delivered(ctx, l, id, r)
+		err := guard.Write(ctx, o.leaks, "store_delivered", func(ctx context.Context) error { return o.store.Delivered(ctx, l, id, r) })
 		cancel()
 		if err == nil || ports.IsKind(err, ports.KindFenced) || o.going.Err() != nil {
 			return err
 		}
-		o.log.Error("delivery_not_marked", "delivery", id, "kind", ports.KindOf(err), "err", err)
+		o.log.Warn("delivery_not_marked", "delivery", id, ports.TurnAttr(ports.TurnOf(id)), "kind", ports.KindOf(err), "err", err)
 		o.pause(retry.NextBackOff())
 	}
 }
 
+// mayPass reports whether the same call may work later.
+func mayPass(err error) bool {
+	switch ports.KindOf(err) {
+	case ports.KindRateLimited, ports.KindTemporary, ports.KindTimeout, ports.KindUnavailable, ports.KindUnsure, ports.KindConflict,
+		ports.KindCancelled, ports.KindUnauthorized:
+		return true
+	}
+	return false
+}
+
 // pauseFor says whether a failed send is tried again, and when.
 func pauseFor(err error, own *backoff.ExponentialBackOff) (wait time.Duration, again bool) {
-	switch ports.KindOf(err) {
-	case ports.KindRateLimited:
-		return max(ports.RetryAfter(err), own.NextBackOff()), true
-	case ports.KindTemporary, ports.KindTimeout, ports.KindUnavailable, ports.KindUnsure, ports.KindConflict, ports.KindCancelled:
-		return own.NextBackOff(), true
-	case ports.KindUnauthorized:
-		return keyPause, true
+	if !mayPass(err) {
+		return 0, false
 	}
-	return 0, false
+	wait = max(own.NextBackOff(), ports.RetryAfter(err))
+	if ports.IsKind(err, ports.KindUnauthorized) {
+		wait = keyPause
+	}
+	return wait, true
 }

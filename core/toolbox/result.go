@@ -91,7 +91,7 @@ func (b *Toolbox) cut(ctx context.Context, c ports.ToolCall, text string) string
 	}
 	note := fmt.Sprintf("[%d bytes left out here. The whole is artifact %q: read it in parts with read_artifact.]", len(text)-len(head)-len(tail), id)
 	if err := b.artifacts.Save(ctx, ports.Artifact{In: c.In, ID: id, Name: c.Name, MIME: "text/plain", Data: []byte(text)}); err != nil {
-		b.log.Error("artifact_not_saved", "turn", c.Turn, "tool", c.Name, "kind", ports.KindOf(err), "err", err)
+		b.log.Warn("artifact_not_saved", ports.TurnAttr(c.Turn), "tool", c.Name, "kind", ports.KindOf(err), "err", err)
 		note = "[The rest is left out here and could not be kept.]"
 	}
 	return head + "\n\n" + note + "\n\n" + tail

@@ -152,6 +152,20 @@ func (b *Toolbox) Tools() []ports.ToolInfo {
 	return list
 }
 
+// Origin is the server of a tool and its name there. A name that a model made up
+// has no tool, and a server only if one of that name is in the config.
+func (b *Toolbox) Origin(name string) (server, tool string) {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	if t := b.tools[name]; t != nil {
+		return t.source.Name, t.own
+	}
+	if s := b.owner(name); s != nil {
+		return s.Name, ""
+	}
+	return "", ""
+}
+
 // Settled waits until no source is connecting for the first time any more, or ctx ends.
 func (b *Toolbox) Settled(ctx context.Context) {
 	for {

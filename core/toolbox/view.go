@@ -62,11 +62,11 @@ func (v *View) Call(ctx context.Context, c ports.ToolCall, host ports.Host) port
 		return ports.CallResult{Outcome: r.Outcome, Text: r.Why}
 	}
 	c.Name = t.own
-	r, err := guard.Do(ctx, guard.Grace, v.box.leaks, "tool call", func(ctx context.Context) (ports.ToolResult, error) {
+	r, err := guard.Do(ctx, guard.Grace, v.box.leaks, "tool_call", func(ctx context.Context) (ports.ToolResult, error) {
 		return t.port.Call(ctx, c, host)
 	})
 	if err != nil {
-		v.box.log.Warn("tool_call_failed", "mcp_server", t.source.Name, "tool", t.own, "turn", c.Turn, "kind", ports.KindOf(err), "err", err)
+		v.box.log.Warn("tool_call_failed", "mcp_server", t.source.Name, "tool", t.own, ports.TurnAttr(c.Turn), "kind", ports.KindOf(err), "err", err)
 		return failed(err)
 	}
 	return v.box.result(ctx, c, r)

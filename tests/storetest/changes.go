@@ -30,7 +30,7 @@ func changeRules() []Rule {
 				}
 			}
 			w := t.load(l)
-			t.want(w.Turn != nil && w.Turn.State == ports.TurnRunning && len(w.Steps) == 1 && len(w.Waiting) == 1 && w.Preview == "", "a fenced write left a trace: %+v", w)
+			t.want(w.Turn != nil && w.Turn.State == ports.TurnRunning && len(w.Steps) == 1 && len(w.Waiting) == 1 && w.Preview == nil, "a fenced write left a trace: %+v", w)
 			_, err := t.Question(t.ctx, "q")
 			t.kind(err, ports.KindNotFound, "the question of a fenced park")
 		}),
@@ -190,6 +190,7 @@ func historyRules() []Rule {
 			}
 			want := []string{ports.TurnID(in, 1), ports.TurnID(in, 3), ports.TurnID(in, 5), ports.TurnID(in, 9)}
 			t.want(slices.Equal(ids, want), "the history is %v, want %v", ids, want)
+			t.want(t.load(l).Last == want[3], "the last finished turn is %q, want %q", t.load(l).Last, want[3])
 			h, err = t.History(t.ctx, l, 2)
 			t.want(err == nil && len(h) == 2 && h[0].Turn.ID == want[2] && h[1].Turn.ID == want[3], "the last two are %v %v", h, err)
 		}),
@@ -197,7 +198,7 @@ func historyRules() []Rule {
 			a, b := t.say(room("a"), 1), t.say(ports.Conversation{Channel: channel, Chat: "a", Thread: "1"}, 1)
 			t.finish(a, t.begin(a, 1), 1)
 			h, err := t.History(t.ctx, b, 10)
-			t.want(err == nil && len(h) == 0, "the thread's history has the chat's turns: %v %v", h, err)
+			t.want(err == nil && len(h) == 0 && t.load(b).Last == "", "the thread's history has the chat's turns: %v %q %v", h, t.load(b).Last, err)
 		}),
 	}
 }

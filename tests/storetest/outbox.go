@@ -59,19 +59,33 @@ func outboxRules() []Rule {
 			turn := ports.TurnID(l.In, 1)
 			early := turn + "/0/preview"
 			t.delivered(l, early, ports.Receipt{ID: "55"})
-			t.want(t.load(l).Preview == early, "before the turn's row the preview is %q, want %q", t.load(l).Preview, early)
+			preview := func(when string, want ports.Preview) {
+				p := t.load(l).Preview
+				t.want(p != nil && p.ID == want.ID && p.Posted == want.Posted, "%s the preview is %+v, want %+v", when, p, want)
+			}
+			preview("before the turn's row", ports.Preview{ID: early, Posted: "55"})
 			t.begin(l, 1)
-			t.want(t.load(l).Preview == early, "with the turn's row the preview is %q", t.load(l).Preview)
+			preview("with the turn's row", ports.Preview{ID: early, Posted: "55"})
 			t.delivered(l, turn+"/2/preview", ports.Receipt{ID: "56"})
 			t.delivered(l, turn+"/3/preview", ports.Receipt{Failed: "blocked"})
 			t.crash()
 			l = t.takeOver(l.In)
-			t.want(t.load(l).Preview == turn+"/2/preview", "after a crash the preview is %q", t.load(l).Preview)
+			preview("after a crash", ports.Preview{ID: turn + "/2/preview", Posted: "56"})
 			c := final(l, turn, 1, turn+"/1/0")
 			c.Deliveries[0].Edits = turn + "/2/preview"
 			t.ok(t.Finish(t.ctx, l, c, ports.OutcomeAnswered), "finish")
 			p, err := t.Pending(t.ctx, l)
 			t.want(err == nil && len(p) == 1 && p[0].EditID == "56", "pending is %+v %v", p, err)
+		}),
+		rule("outbox/what replaces a preview ends it", "else the next thing that is said would replace a question or an answer", func(t *trial) {
+			l := t.say(room("a"), 1)
+			turn := t.begin(l, 1)
+			t.delivered(l, turn+"/1/preview", ports.Receipt{ID: "55"})
+			next := delivery(l, turn+"/2/0")
+			next.Edits = turn + "/1/preview"
+			t.ok(t.Record(t.ctx, l, ports.Change{Turn: turn, Person: ann, Deliveries: []ports.Delivery{next}}), "record")
+			p := t.load(l).Preview
+			t.want(p == nil, "the preview is still %+v", p)
 		}),
 		rule("outbox/an unknown delivery", "a receipt for nothing is a fault of the sender", func(t *trial) {
 			l := t.say(room("a"), 1)

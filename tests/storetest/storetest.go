@@ -24,6 +24,7 @@ type Store interface {
 	ports.Artifacts
 	ports.Audit
 	Feed(channel string) ports.Feed
+	Fates(channel string) ports.Fates
 	Close() error
 }
 
@@ -49,7 +50,7 @@ type Rule struct {
 // Rules are all the rules.
 func Rules() []Rule {
 	return slices.Concat(acceptRules(), changeRules(), historyRules(), workRules(), questionRules(), outboxRules(),
-		leaseRules(), recordRules(), keepRules(), raceRules())
+		leaseRules(), recordRules(), keepRules(), fateRules(), raceRules())
 }
 
 // Run checks every rule in a subtest of its own.

@@ -6,8 +6,9 @@ package guard
 import (
 	"context"
 	"fmt"
+	"maps"
 	"runtime/debug"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"dragoman/ports"
@@ -17,15 +18,61 @@ import (
 // given up as stuck.
 const Grace = 30 * time.Second
 
-// Leaks counts calls that were given up while they still ran. The zero value is
-// ready; safe for many goroutines.
-type Leaks struct{ open, total atomic.Int64 }
+// Leaks counts calls that were given up while they still ran, by what they were
+// doing. The zero value is ready; safe for many goroutines.
+type Leaks struct {
+	// Report, if set, hears of each call when it is given up; ctx is the call's.
+	// It returns at once. Set it before the first call.
+	Report func(ctx context.Context, op string)
 
-// Open is how many of them still run.
-func (l *Leaks) Open() int64 { return l.open.Load() }
+	mu   sync.Mutex
+	byOp map[string]Count
+}
 
-// Total is how many there ever were.
-func (l *Leaks) Total() int64 { return l.total.Load() }
+// Count is how many calls were given up.
+type Count struct {
+	Open  int64 // of them still run
+	Total int64 // there ever were
+}
+
+// Counts are the calls that were given up, by the op they were started with.
+func (l *Leaks) Counts() map[string]Count {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	counts := make(map[string]Count, len(l.byOp))
+	maps.Copy(counts, l.byOp)
+	return counts
+}
+
+func (l *Leaks) leave(ctx context.Context, op string) {
+	l.add(op, Count{Open: 1, Total: 1})
+	if l.Report != nil {
+		l.Report(ctx, op)
+	}
+}
+
+func (l *Leaks) add(op string, c Count) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.byOp == nil {
+		l.byOp = map[string]Count{}
+	}
+	sum := l.byOp[op]
+	l.byOp[op] = Count{Open: sum.Open + c.Open, Total: sum.Total + c.Total}
+}
+
+type turnKey struct{}
+
+// WithTurn says which turn the calls under a context belong to, for Leaks.Report.
+func WithTurn(ctx context.Context, turn string) context.Context {
+	return context.WithValue(ctx, turnKey{}, turn)
+}
+
+// TurnOf is the turn that a call belongs to, "" if it is of none.
+func TurnOf(ctx context.Context) string {
+	turn, _ := ctx.Value(turnKey{}).(string)
+	return turn
+}
 
 // Landing is what a call came back with.
 type Landing[T any] struct {
@@ -33,48 +80,67 @@ type Landing[T any] struct {
 	Err   error
 }
 
-// Start runs fn in a goroutine of its own and returns the channel on which its
-// landing comes, exactly once: its result, a panic as an error of KindInternal
-// with the stack as its cause, or, grace after ctx ended without a result, an
-// error of KindTimeout or KindCancelled while fn goes on unseen.
-func Start[T any](ctx context.Context, grace time.Duration, leaks *Leaks, op string, fn func(context.Context) (T, error)) <-chan Landing[T] {
-	out := make(chan Landing[T], 1)
-	inner := make(chan Landing[T], 1)
+// Do runs fn in a goroutine of its own and waits for what it comes back with: its
+// result, a panic as an error of KindInternal with the stack as its cause, or,
+// grace after ctx ended without a result, an error of KindTimeout or
+// KindCancelled while fn goes on unseen. op is one of a few constant words: it
+// names the call in errors and is what Leaks counts by.
+func Do[T any](ctx context.Context, grace time.Duration, leaks *Leaks, op string, fn func(context.Context) (T, error)) (T, error) {
+	landing := make(chan Landing[T], 1)
 	go func() {
 		defer func() {
 			if r := recover(); r != nil {
-				inner <- Landing[T]{Err: ports.Errorf(ports.KindInternal, op, "panic: %v\n%s", r, debug.Stack())}
+				landing <- Landing[T]{Err: ports.Errorf(ports.KindInternal, op, "panic: %v\n%s", r, debug.Stack())}
 			}
 		}()
 		v, err := fn(ctx)
-		inner <- Landing[T]{v, err}
+		landing <- Landing[T]{v, err}
 	}()
+	select {
+	case l := <-landing:
+		return l.Value, l.Err
+	case <-ctx.Done():
+	}
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	select {
+	case l := <-landing:
+		return l.Value, l.Err
+	case <-timer.C:
+	}
+	leaks.leave(ctx, op)
 	go func() {
-		select {
-		case l := <-inner:
-			out <- l
-			return
-		case <-ctx.Done():
-		}
-		timer := time.NewTimer(grace)
-		defer timer.Stop()
-		select {
-		case l := <-inner:
-			out <- l
-		case <-timer.C:
-			leaks.open.Add(1)
-			leaks.total.Add(1)
-			out <- Landing[T]{Err: &ports.Error{Kind: ports.KindOf(ctx.Err()), Op: op,
-				Err: fmt.Errorf("did not stop within %s of its deadline and was left behind: %w", grace, ctx.Err())}}
-			<-inner
-			leaks.open.Add(-1)
-		}
+		<-landing
+		leaks.add(op, Count{Open: -1})
+	}()
+	var none T
+	return none, &ports.Error{Kind: ports.KindOf(ctx.Err()), Op: op,
+		Err: fmt.Errorf("did not stop within %s of its deadline and was left behind: %w", grace, ctx.Err())}
+}
+
+// Start is Do in the background: the landing comes on the channel, exactly once.
+func Start[T any](ctx context.Context, grace time.Duration, leaks *Leaks, op string, fn func(context.Context) (T, error)) <-chan Landing[T] {
+	out := make(chan Landing[T], 1)
+	go func() {
+		v, err := Do(ctx, grace, leaks, op, fn)
+		out <- Landing[T]{v, err}
 	}()
 	return out
 }
 
-// Do is Start, waited for.
-func Do[T any](ctx context.Context, grace time.Duration, leaks *Leaks, op string, fn func(context.Context) (T, error)) (T, error) {
-	l := <-Start(ctx, grace, leaks, op, fn)
-	return l.Value, l.Err
+// StoreTimeout is how long a call of the store may take.
+const StoreTimeout = 30 * time.Second
+
+// Read is Do for a call of the store that reads.
+func Read[T any](ctx context.Context, leaks *Leaks, op string, fn func(context.Context) (T, error)) (T, error) {
+	ctx, cancel := context.WithTimeout(ctx, StoreTimeout)
+	defer cancel()
+	return Do(ctx, Grace, leaks, op, fn)
+}
+
+// Write is Do for a call of the store that writes. One that was left behind may
+// still come to be: it is made again, and the store's rows know it.
+func Write(ctx context.Context, leaks *Leaks, op string, fn func(context.Context) error) error {
+	_, err := Read(ctx, leaks, op, func(ctx context.Context) (struct{}, error) { return struct{}{}, fn(ctx) })
+	return err
 }

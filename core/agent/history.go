@@ -1,0 +1,96 @@
+package agent
+
+import (
+	"container/list"
+	"slices"
+	"sync"
+
+	"dragoman/ports"
+)
+
+const (
+	historyBytes = 4 << 20   // of all conversations together
+	historyOne   = 512 << 10 // of one
+)
+
+// history keeps what models are told of the finished turns of conversations that
+// were at work lately: a long conversation is not read and decoded anew for each
+// message of it. Rows of finished turns never change, so what is kept is right as
+// long as the last finished turn is the same. The zero value is ready. Safe for
+// many goroutines.
+type history struct {
+	mu    sync.Mutex
+	by    map[ports.Conversation]*list.Element
+	order list.List // of *remembered, the latest first
+	bytes int
+}
+
+// remembered is what is kept of a conversation.
+type remembered struct {
+	in    ports.Conversation
+	last  string // the turn it ends with
+	past  []told
+	bytes int
+}
+
+// get gives what was told up to a turn, if that is known.
+func (h *history) get(in ports.Conversation, last string) ([]told, bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	e := h.by[in]
+	if e == nil || last == "" {
+		return nil, false
+	}
+	r := e.Value.(*remembered)
+	if r.last != last {
+		h.drop(e)
+		return nil, false
+	}
+	h.order.MoveToFront(e)
+	return r.past, true
+}
+
+// put keeps what was told up to a turn. Nobody may change it afterwards.
+func (h *history) put(in ports.Conversation, last string, past []told) {
+	r := &remembered{in: in, last: last, past: slices.Clip(past)}
+	for _, p := range past {
+		r.bytes += weight(p.entries)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if e := h.by[in]; e != nil {
+		h.drop(e)
+	}
+	if r.bytes > historyOne {
+		return
+	}
+	if h.by == nil {
+		h.by = map[ports.Conversation]*list.Element{}
+	}
+	h.by[in] = h.order.PushFront(r)
+	for h.bytes += r.bytes; h.bytes > historyBytes; {
+		h.drop(h.order.Back())
+	}
+}
+
+func (h *history) drop(e *list.Element) {
+	r := h.order.Remove(e).(*remembered)
+	delete(h.by, r.in)
+	h.bytes -= r.bytes
+}
+
+// weight is what entries take in memory, about.
+func weight(entries []ports.Entry) int {
+	const fixed = 160 // of an entry or a call, without what it points to
+	n := 0
+	for _, e := range entries {
+		n += fixed + len(e.Text) + len(e.State)
+		for _, c := range e.Calls {
+			n += fixed + len(c.Arguments) + len(c.State)
+		}
+		for _, b := range e.Blocks {
+			n += fixed + len(b.Data) + len(b.Text)
+		}
+	}
+	return n
+}

@@ -1,0 +1,66 @@
+package outbox
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"dragoman/ports"
+)
+
+// refuse says what the platform says to the next write.
+func refuse(s *stage, wide bool) {
+	s.send = func(context.Context) error {
+		s.send = nil
+		return &ports.Error{Kind: ports.KindRateLimited, Op: "send", RetryAfter: 5 * time.Second, Wide: wide}
+	}
+}
+
+// others posts an answer in three other chats, and waits for a minute.
+func (s *stage) others() {
+	for i := range 3 {
+		in := ports.Conversation{Channel: "chat", Chat: strconv.Itoa(i + 2)}
+		s.mu.Lock()
+		s.rooms[in] = []ports.Delivery{{ID: in.Chat, Out: ports.Outgoing{In: in, Content: ports.Content{Text: "to " + in.Chat}}}}
+		s.mu.Unlock()
+		s.box.Wake(ports.Lease{In: in, Epoch: 1})
+		synctest.Wait()
+	}
+	time.Sleep(time.Minute)
+}
+
+func TestARefusalOfTheAccountHoldsAllItsWrites(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t)
+		refuse(s, true)
+		s.others()
+		slices.Sort(s.did) // who comes first after the wait is open
+		s.want("0s send to 2", "5s send to 2", "5s send to 3", "5s send to 4", "5s stored 2 as 55", "5s stored 3 as 55", "5s stored 4 as 55")
+	})
+}
+
+func TestARefusalOfAChatHoldsNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t)
+		refuse(s, false)
+		s.others()
+		s.want("0s send to 2", "0s send to 3", "0s stored 3 as 55", "0s send to 4", "0s stored 4 as 55", "5s send to 2", "5s stored 2 as 55")
+	})
+}
+
+func TestWhatMayBeDroppedIsNotShownWhileTheAccountIsHeld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t)
+		s.box.channels["chat"].gate.heed(&ports.Error{Kind: ports.KindRateLimited, RetryAfter: 4500 * time.Millisecond, Wide: true})
+		v := s.live(ports.Preview{})
+		for i := range 8 {
+			v.Text(strconv.Itoa(i))
+			time.Sleep(time.Second)
+		}
+		v.Close()
+		s.want("4.5s send 4 …", "4.5s stored t/0/preview as 55", "5.5s edit 55 5 …", "6.5s edit 55 6 …", "7.5s edit 55 7 …")
+	})
+}
