@@ -84,25 +84,38 @@ func (c *Client) Revoke(ctx context.Context, id string) (ports.Pairing, error) {
 }
 
 func post[T any](ctx context.Context, c *Client, name string, a arguments) (got T, err error) {
+	resp, err := c.send(ctx, name, a)
+	if err != nil {
+		return got, err
+	}
+	defer resp.Body.Close()
+	if err := json.NewDecoder(resp.Body).Decode(&got); err != nil {
+		return got, lost(ctx, name, err)
+	}
+	return got, nil
+}
+
+// send makes a request; what is not answered with 200 is an error.
+func (c *Client) send(ctx context.Context, name string, a arguments) (*http.Response, error) {
 	body, err := json.Marshal(a)
 	if err != nil {
-		return got, &ports.Error{Kind: ports.KindInvalid, Op: name, Err: err}
+		return nil, &ports.Error{Kind: ports.KindInvalid, Op: name, Err: err}
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://control/"+name, bytes.NewReader(body))
 	if err != nil {
-		return got, wrap(name, err)
+		return nil, wrap(name, err)
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return got, wrap(name, err)
+		return nil, lost(ctx, name, err)
+	}
+	if resp.StatusCode == http.StatusOK {
+		return resp, nil
 	}
 	defer resp.Body.Close()
-	if resp.StatusCode == http.StatusOK {
-		return got, wrap(name, json.NewDecoder(resp.Body).Decode(&got))
-	}
 	var f failure
 	if err := json.NewDecoder(resp.Body).Decode(&f); err != nil {
-		return got, wrap(name, fmt.Errorf("the gateway answered %s: %w", resp.Status, err))
+		return nil, wrap(name, fmt.Errorf("the gateway answered %s: %w", resp.Status, err))
 	}
-	return got, &ports.Error{Kind: f.Kind, Op: f.Op, Err: errors.New(f.Error)}
+	return nil, &ports.Error{Kind: f.Kind, Op: f.Op, Err: errors.New(f.Error)}
 }

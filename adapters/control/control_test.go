@@ -52,7 +52,7 @@ func serve(t *testing.T, path string) *control.Client {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
-	go func() { done <- control.Serve(ctx, path, admin{}) }()
+	go func() { done <- control.Serve(ctx, path, admin{}, nil) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-done; err != nil {

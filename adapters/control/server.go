@@ -26,6 +26,11 @@ type arguments struct {
 	Code    string          `json:"code,omitempty"`
 	Role    ports.Role      `json:"role,omitempty"`
 	ID      string          `json:"id,omitempty"`
+	Agent   string          `json:"agent,omitempty"`
+	Chat    string          `json:"chat,omitempty"`
+	Back    int             `json:"back,omitempty"`
+	Saying  ports.Saying    `json:"saying,omitzero"`
+	Said    ports.Said      `json:"said,omitzero"`
 }
 
 // failure is an error on the wire.
@@ -38,7 +43,8 @@ type failure struct {
 // Serve answers on the socket at path until ctx ends, then removes it. A socket
 // that a killed gateway left there is replaced: the caller holds the lock of the
 // data folder, so nobody serves it.
-func Serve(ctx context.Context, path string, admin ports.Admin) error {
+// Without terminals there are none to attach to.
+func Serve(ctx context.Context, path string, admin ports.Admin, terminals Terminals) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return wrap("control socket", err)
 	}
@@ -56,7 +62,11 @@ func Serve(ctx context.Context, path string, admin ports.Admin) error {
 		l.Close()
 		return wrap("control socket", err)
 	}
-	s := &http.Server{Handler: Handler(admin), ReadHeaderTimeout: 5 * time.Second}
+	mux := Handler(admin)
+	if terminals != nil {
+		serveTerminals(ctx, mux, terminals)
+	}
+	s := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
 	failed := make(chan error, 1)
 	go func() { failed <- s.Serve(l) }()
 	select {
@@ -74,7 +84,7 @@ func Serve(ctx context.Context, path string, admin ports.Admin) error {
 }
 
 // Handler serves ports.Admin as JSON over HTTP, without any authentication.
-func Handler(admin ports.Admin) http.Handler {
+func Handler(admin ports.Admin) *http.ServeMux {
 	mux := http.NewServeMux()
 	method(mux, "ready", func(ctx context.Context, _ arguments) (ports.Readiness, error) { return admin.Ready(ctx), nil })
 	method(mux, "servers", func(ctx context.Context, _ arguments) ([]ports.ServerInfo, error) { return admin.Servers(ctx) })
@@ -92,23 +102,34 @@ func Handler(admin ports.Admin) http.Handler {
 
 func method[T any](mux *http.ServeMux, name string, call func(context.Context, arguments) (T, error)) {
 	mux.HandleFunc("POST /"+name, func(w http.ResponseWriter, r *http.Request) {
-		var a arguments
-		err := json.NewDecoder(http.MaxBytesReader(w, r.Body, bodyLimit)).Decode(&a)
-		if err != nil {
-			answer(w, http.StatusBadRequest, failure{ports.KindInvalid, name, fmt.Sprintf("the request does not decode: %v", err)})
+		a, ok := read(w, r, name)
+		if !ok {
 			return
 		}
 		got, err := call(r.Context(), a)
 		if err != nil {
-			f := failure{ports.KindOf(err), name, err.Error()}
-			if e := (*ports.Error)(nil); errors.As(err, &e) && e.Err != nil {
-				f.Op, f.Error = e.Op, e.Err.Error() // Error puts the op before it again
-			}
-			answer(w, http.StatusUnprocessableEntity, f)
+			refuse(w, name, err)
 			return
 		}
 		answer(w, http.StatusOK, got)
 	})
+}
+
+// read decodes a request; one that does not decode is answered.
+func read(w http.ResponseWriter, r *http.Request, name string) (a arguments, ok bool) {
+	err := json.NewDecoder(http.MaxBytesReader(w, r.Body, bodyLimit)).Decode(&a)
+	if err != nil {
+		answer(w, http.StatusBadRequest, failure{ports.KindInvalid, name, fmt.Sprintf("the request does not decode: %v", err)})
+	}
+	return a, err == nil
+}
+
+func refuse(w http.ResponseWriter, name string, err error) {
+	f := failure{ports.KindOf(err), name, err.Error()}
+	if e := (*ports.Error)(nil); errors.As(err, &e) && e.Err != nil {
+		f.Op, f.Error = e.Op, e.Err.Error() // Error puts the op before it again
+	}
+	answer(w, http.StatusUnprocessableEntity, f)
 }
 
 func answer(w http.ResponseWriter, status int, body any) {
