@@ -90,31 +90,25 @@ func (s *session) list(ctx context.Context, trusted bool, maxBytes int) (*listin
 // page adds one answer and gives the cursor of the next.
 func (l *listing) page(raw json.RawMessage, trusted bool, maxBytes int) (string, error) {
 	var p struct {
-		Tools      *[]json.RawMessage `json:"tools"`
-		NextCursor json.RawMessage    `json:"nextCursor"`
+		Tools      json.RawMessage `json:"tools"`
+		NextCursor json.RawMessage `json:"nextCursor"`
 	}
 	if err := json.Unmarshal(raw, &p); err != nil {
 		return "", malformed("the answer to tools/list is malformed: %v", err)
 	}
-	if p.Tools == nil {
+	if isNull(p.Tools) {
 		return "", malformed("the answer to tools/list has no tools")
 	}
-	for i, one := range *p.Tools {
-		if len(l.specs) == maxTools || l.bytes+len(one) > maxBytes {
-			l.cut = fmt.Sprintf("tools/list gives more than %d tools or %d bytes; the rest is ignored", maxTools, maxBytes)
-			return "", nil
-		}
-		l.bytes += len(one)
-		spec, err := decodeTool(one, trusted)
-		if err == nil && l.seen[spec.Name] {
-			err = fmt.Errorf("there are two of that name")
-		}
-		if err != nil {
-			l.drop(one, i, err)
-			continue
-		}
-		l.seen[spec.Name] = true
-		l.specs = append(l.specs, spec)
+	at := -1
+	err := eachItem(p.Tools, func(one json.RawMessage) bool {
+		at++
+		return l.add(one, at, trusted, maxBytes)
+	})
+	switch {
+	case err != nil:
+		return "", malformed("the answer to tools/list is malformed: %v", err)
+	case l.cut != "":
+		return "", nil
 	}
 	if isNull(p.NextCursor) {
 		return "", nil
@@ -124,6 +118,26 @@ func (l *listing) page(raw json.RawMessage, trusted bool, maxBytes int) (string,
 		l.cut = "tools/list has a cursor that is no string; what came with it is used"
 	}
 	return next, nil
+}
+
+// add takes one tool of a page, and reports whether there is room for more.
+func (l *listing) add(one json.RawMessage, index int, trusted bool, maxBytes int) bool {
+	if len(l.specs)+l.dropped >= maxTools || l.bytes+len(one) > maxBytes {
+		l.cut = fmt.Sprintf("tools/list gives more than %d tools or %d bytes; the rest is ignored", maxTools, maxBytes)
+		return false
+	}
+	l.bytes += len(one)
+	spec, err := decodeTool(one, trusted)
+	if err == nil && l.seen[spec.Name] {
+		err = fmt.Errorf("there are two of that name")
+	}
+	if err != nil {
+		l.drop(one, index, err)
+		return true
+	}
+	l.seen[spec.Name] = true
+	l.specs = append(l.specs, spec)
+	return true
 }
 
 // decodeTool takes what a tool needs and is lenient about the rest.
@@ -136,6 +150,7 @@ func decodeTool(raw json.RawMessage, trusted bool) (ports.ToolSpec, error) {
 		OutputSchema json.RawMessage `json:"outputSchema"`
 		Annotations  json.RawMessage `json:"annotations"`
 	}
+	raw = bytes.ToValidUTF8(raw, []byte("\uFFFD")) // model providers refuse a whole request for one such schema
 	if json.Unmarshal(raw, &t) != nil {
 		return ports.ToolSpec{}, fmt.Errorf("it is no object")
 	}

@@ -17,55 +17,48 @@ const (
 	defaultMaxMessageBytes = 16 << 20
 )
 
-// Config is one MCP server in the config file. In a Config made by hand a zero
-// duration or size means its default.
+// Config is one MCP server in the config file: a program that is started here,
+// or a server that runs elsewhere. In a Config made by hand a zero duration or
+// size means its default.
 type Config struct {
-	// Transport is how to reach the server; Type is another name for it, found
-	// in the READMEs of servers. "stdio" follows from Command.
-	Transport string `json:"transport,omitempty" validate:"omitempty,oneof=stdio"`
-	Type      string `json:"type,omitempty" validate:"omitempty,oneof=stdio"`
-	// Command is the program that speaks MCP on its stdin and stdout, Args its arguments.
-	Command string   `json:"command" validate:"required"`
-	Args    []string `json:"args,omitempty"`
-	// Env is set for the program. Of our own environment it sees PATH, HOME,
-	// LANG, TMPDIR, USER and what InheritEnv names, and nothing else.
-	Env        map[string]ports.Secret `json:"env,omitempty" validate:"dive,keys,required,excludes==,endkeys"`
-	InheritEnv []string                `json:"inherit_env,omitempty" validate:"dive,required,excludes=="`
-	// Cwd is where the program starts, relative to the config file; "" = where we did.
-	Cwd string `json:"cwd,omitempty" format:"path"`
-	// Timeout is for starting, initialize and tools/list together.
-	Timeout time.Duration `json:"timeout,omitempty" default:"15s" validate:"gte=0"`
-	// CallTimeout is for one tool call; the caller may allow less.
-	CallTimeout time.Duration `json:"call_timeout,omitempty" default:"60s" validate:"gte=0"`
-	// MaxMessageBytes is the longest message taken from the server. A longer
-	// one ends the connection.
-	MaxMessageBytes int `json:"max_message_bytes,omitempty" default:"16777216" validate:"gte=0"`
-	// Trusted says that the server's own words on what its tools do
-	// (readOnlyHint, idempotentHint) are believed.
-	Trusted bool `json:"trusted,omitempty"`
+	// Transport follows from Command or URL. READMEs of servers have other names for it and for "http".
+	Transport string `json:"transport,omitempty" alias:"type" validate:"omitempty,oneof=stdio http streamable-http streamableHttp" doc:"stdio with command, http with url; absent: as fits"`
+
+	Command string   `json:"command,omitempty" validate:"required_without=URL,excluded_with=URL" doc:"Program that speaks MCP on its stdin and stdout"`
+	Args    []string `json:"args,omitempty" validate:"excluded_with=URL" doc:"Its arguments"`
+	// Of our own environment the program sees PATH, HOME, LANG, TMPDIR, USER and
+	// what InheritEnv names, and nothing else.
+	Env        map[string]ports.Secret `json:"env,omitempty" validate:"excluded_with=URL,dive,keys,required,excludes==,endkeys" doc:"Variables that are set for it"`
+	InheritEnv []string                `json:"inherit_env,omitempty" validate:"excluded_with=URL,dive,required,excludes==" doc:"Names of variables that it gets as we have them, beside PATH HOME LANG TMPDIR USER"`
+	Cwd        string                  `json:"cwd,omitempty" format:"path" validate:"excluded_with=URL" doc:"Folder that it starts in; absent: that of the config file"`
+
+	// URL is a secret because it may hold one.
+	URL     ports.Secret            `json:"url,omitempty" validate:"omitempty,http_url" doc:"Endpoint of a server that speaks streamable HTTP"`
+	Headers map[string]ports.Secret `json:"headers,omitempty" validate:"excluded_without=URL,dive,keys,required,printascii,excludesall=:; ,endkeys" doc:"Headers of every request to the url, like Authorization"`
+
+	Timeout     time.Duration `json:"timeout,omitempty" default:"15s" validate:"gte=0" doc:"How long the server may take until its tools are listed"`
+	CallTimeout time.Duration `json:"call_timeout,omitempty" default:"60s" validate:"gte=0" doc:"How long one tool call may take"`
+	// On stdio a longer message ends the connection, over HTTP only the call that it belongs to.
+	MaxMessageBytes int `json:"max_message_bytes,omitempty" default:"16777216" validate:"gte=0" doc:"Longest message taken from the server"`
+	// Trusted says that readOnlyHint and idempotentHint are believed.
+	Trusted bool `json:"trusted,omitempty" doc:"true: the server is believed what it says that its tools change"`
 }
+
+// The two transports, as complete leaves them in Config.Transport.
+const (
+	overStdio = "stdio"
+	overHTTP  = "http"
+)
 
 // complete gives c with its defaults, or what is wrong with it.
 func (c Config) complete() (Config, error) {
-	for _, t := range []string{c.Transport, c.Type} {
-		switch t {
-		case "", "stdio":
-		case "http", "sse", "streamable-http", "streamableHttp", "streamable_http":
-			return c, fmt.Errorf("transport %q is not supported yet; only \"stdio\" is (a command that is started here)", t)
-		default:
-			return c, fmt.Errorf("transport %q is unknown; \"stdio\" is supported", t)
+	for _, check := range []func(*Config) error{(*Config).checkTransport, (*Config).checkCommand, (*Config).checkURL} {
+		if err := check(&c); err != nil {
+			return c, err
 		}
-	}
-	if strings.TrimSpace(c.Command) == "" {
-		return c, fmt.Errorf("command is missing: the program that speaks MCP on its stdin and stdout")
 	}
 	if c.Timeout < 0 || c.CallTimeout < 0 || c.MaxMessageBytes < 0 {
 		return c, fmt.Errorf("timeout, call_timeout and max_message_bytes cannot be negative")
-	}
-	for name := range c.Env {
-		if name == "" || strings.ContainsAny(name, "=\x00") {
-			return c, fmt.Errorf("env: %q cannot be the name of a variable", name)
-		}
 	}
 	if c.Timeout == 0 {
 		c.Timeout = defaultTimeout
@@ -77,6 +70,50 @@ func (c Config) complete() (Config, error) {
 		c.MaxMessageBytes = defaultMaxMessageBytes
 	}
 	return c, nil
+}
+
+// checkTransport settles which transport it is.
+func (c *Config) checkTransport() error {
+	command, url := strings.TrimSpace(c.Command) != "", c.URL != ""
+	switch {
+	case command && url:
+		return fmt.Errorf("command and url are both given (keep one: a program that is started here, or a server that runs elsewhere)")
+	case c.Transport == "sse":
+		return fmt.Errorf(`transport "sse" is not supported yet (must be "stdio" or "http"; most servers of the older sse speak http too)`)
+	case !slices.Contains([]string{"", overStdio, overHTTP, "streamable-http", "streamableHttp"}, c.Transport):
+		return fmt.Errorf(`transport %q is unknown (must be "stdio" or "http")`, c.Transport)
+	case !command && !url:
+		return fmt.Errorf("command and url are both missing (command: the program that speaks MCP on its stdin and stdout; url: where the server is)")
+	case url && c.Transport == overStdio:
+		return fmt.Errorf(`transport is "stdio", but there is a url (must be "http", or a command instead of the url)`)
+	case command && c.Transport != "" && c.Transport != overStdio:
+		return fmt.Errorf(`transport is %q, but there is a command (must be "stdio", or a url instead of the command)`, c.Transport)
+	case command:
+		c.Transport = overStdio
+	default:
+		c.Transport = overHTTP
+	}
+	return nil
+}
+
+func (c *Config) checkCommand() error {
+	if c.Transport == overHTTP && (len(c.Args) > 0 || len(c.Env) > 0 || len(c.InheritEnv) > 0 || c.Cwd != "") {
+		return fmt.Errorf("args, env, inherit_env and cwd are for a command, and there is a url (leave them out)")
+	}
+	for name := range c.Env {
+		if name == "" || strings.ContainsAny(name, "=\x00") {
+			return fmt.Errorf("env: %q cannot be the name of a variable", name)
+		}
+	}
+	return nil
+}
+
+// In is c with its program started in the folder, unless c says where.
+func (c Config) In(folder string) Config {
+	if c.Command != "" && c.Cwd == "" {
+		c.Cwd = folder
+	}
+	return c
 }
 
 // environ is the whole environment of the child: an allowlist, so that no token
@@ -98,11 +135,19 @@ func (c Config) environ() []string {
 	return list
 }
 
-// redactor takes the values of Env out of texts that people will read. Short
-// values are left: they are no secrets, and would blank half of every line.
+// redactor takes the secrets of c out of texts that people will read: the values
+// of Env and Headers, and what a URL may hide. Short ones are left: they are no
+// secrets, and would blank half of every line.
 func (c Config) redactor() *strings.Replacer {
+	secrets := append(c.urlSecrets(), slices.Collect(maps.Values(c.Env))...)
+	for _, value := range c.Headers {
+		secrets = append(secrets, value)
+		if _, token, ok := strings.Cut(value.Reveal(), " "); ok { // "Bearer …"
+			secrets = append(secrets, ports.Secret(token))
+		}
+	}
 	var pairs []string
-	for _, value := range slices.SortedFunc(maps.Values(c.Env), func(a, b ports.Secret) int { return len(b) - len(a) }) {
+	for _, value := range slices.SortedFunc(slices.Values(secrets), func(a, b ports.Secret) int { return len(b) - len(a) }) {
 		if len(value) >= 8 {
 			pairs = append(pairs, value.Reveal(), value.String())
 		}

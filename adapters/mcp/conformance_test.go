@@ -14,28 +14,55 @@ import (
 	"dragoman/tests/toolsourcetest"
 )
 
-func TestConformance(t *testing.T) {
-	harness := func(trusted bool) toolsourcetest.Harness {
-		return toolsourcetest.Harness{
-			New: func() (ports.ToolSource, error) {
-				cfg := peerConfig("good")
-				cfg.Trusted = trusted
-				return New(cfg, slog.New(slog.DiscardHandler))
-			},
-			Echo: toolsourcetest.Echo{
-				Tool: "echo",
-				Args: func(n int) string { return fmt.Sprintf(`{"text":"number %d"}`, n) },
-				Want: func(n int, r ports.ToolResult) error { return wantText(r, "number "+strconv.Itoa(n)) },
-			},
-			Failing: &toolsourcetest.Probe{Tool: "say", Args: `{"result":{"isError":true,"content":[{"type":"text","text":"no luck"}]}}`},
-			Slow:    &toolsourcetest.Probe{Tool: "slow"},
-			Refused: &toolsourcetest.Probe{Tool: "refuse", Args: `{"code":-32602,"message":"text is missing"}`},
-			Kill:    killPeer,
-			Trusted: trusted,
-		}
+func harness(trusted bool) toolsourcetest.Harness {
+	return toolsourcetest.Harness{
+		New: func() (ports.ToolSource, error) {
+			cfg := peerConfig("good")
+			cfg.Trusted = trusted
+			return New(cfg, slog.New(slog.DiscardHandler))
+		},
+		Echo: toolsourcetest.Echo{
+			Tool: "echo",
+			Args: func(n int) string { return fmt.Sprintf(`{"text":"number %d"}`, n) },
+			Want: func(n int, r ports.ToolResult) error { return wantText(r, "number "+strconv.Itoa(n)) },
+		},
+		Failing: &toolsourcetest.Probe{Tool: "say", Args: `{"result":{"isError":true,"content":[{"type":"text","text":"no luck"}]}}`},
+		Slow:    &toolsourcetest.Probe{Tool: "slow"},
+		Refused: &toolsourcetest.Probe{Tool: "refuse", Args: `{"code":-32602,"message":"text is missing"}`},
+		Kill:    killPeer,
+		Trusted: trusted,
 	}
+}
+
+func TestConformance(t *testing.T) {
 	t.Run("untrusted", func(t *testing.T) { toolsourcetest.Run(t, harness(false)) })
 	t.Run("trusted", func(t *testing.T) { toolsourcetest.Run(t, harness(true)) })
+}
+
+// TestConformanceOverHTTP is the same over streamable HTTP, with answers in JSON
+// and as streams, from a server that speaks by itself and one that does not.
+func TestConformanceOverHTTP(t *testing.T) {
+	for name, make := range map[string]func(*httpPeer){
+		"json":      func(*httpPeer) {},
+		"streams":   func(p *httpPeer) { p.stream = true },
+		"no stream": func(p *httpPeer) { p.deaf = true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newHTTPPeer(t, "good")
+			make(p)
+			h := harness(true)
+			h.New = func() (ports.ToolSource, error) {
+				cfg := p.config()
+				cfg.Trusted = true
+				return New(cfg, slog.New(slog.DiscardHandler))
+			}
+			h.Kill = func(ports.ToolSource) error { return p.restart() }
+			if p.deaf {
+				h.Kill = nil // nobody sees it before the next call
+			}
+			toolsourcetest.Run(t, h)
+		})
+	}
 }
 
 // peerConfig is the test binary as a server. A binary with the race detector

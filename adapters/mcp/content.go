@@ -4,9 +4,15 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
+	"strings"
 
 	"dragoman/ports"
 )
+
+// maxBlocks is how many pieces of content are taken of one result. A block
+// costs more memory than the two bytes that it can be written with.
+const maxBlocks = 1000
 
 // decodeResult maps the result of tools/call (MCP server/tools, "Tool Result").
 // It is lenient in all that does not change the meaning: an unknown kind of
@@ -27,7 +33,7 @@ func decodeResult(raw json.RawMessage) (ports.ToolResult, error) {
 	}
 	result := ports.ToolResult{IsError: string(r.IsError) == "true" || string(r.IsError) == `"true"`}
 	if !isNull(r.Structured) {
-		result.Structured = bytes.Clone(r.Structured)
+		result.Structured = bytes.ToValidUTF8(r.Structured, []byte("\uFFFD"))
 	}
 	switch {
 	case !isNull(r.Content):
@@ -42,14 +48,22 @@ func decodeResult(raw json.RawMessage) (ports.ToolResult, error) {
 	return result, nil
 }
 
+// decodeContent takes a single block, or a text, for a list of it.
 func decodeContent(raw json.RawMessage) []ports.Block {
-	var list []json.RawMessage
-	if json.Unmarshal(raw, &list) != nil {
-		list = []json.RawMessage{raw}
-	}
-	blocks := make([]ports.Block, 0, len(list))
-	for _, one := range list {
+	blocks, over := []ports.Block{}, 0
+	err := eachItem(raw, func(one json.RawMessage) bool {
+		if len(blocks) == maxBlocks {
+			over++
+			return true
+		}
 		blocks = append(blocks, decodeBlock(one))
+		return true
+	})
+	if err != nil {
+		return []ports.Block{decodeBlock(raw)}
+	}
+	if over > 0 {
+		blocks = append(blocks, ports.Block{Kind: ports.BlockText, Text: fmt.Sprintf("[%d more pieces of content were left out]", over)})
 	}
 	return blocks
 }
@@ -130,17 +144,19 @@ func decodeBase64(s string) ([]byte, bool) {
 	return data, err == nil
 }
 
-// jsonBlock shows a JSON value as text; a string as what it says.
+// jsonBlock shows a JSON value as text; a string as what it says. Go takes JSON
+// that is not UTF-8, and nobody else does.
 func jsonBlock(raw json.RawMessage) ports.Block {
 	var s string
 	if json.Unmarshal(raw, &s) == nil && !isNull(raw) {
 		return ports.Block{Kind: ports.BlockText, Text: s}
 	}
+	shown := string(raw)
 	var compact bytes.Buffer
-	if json.Compact(&compact, raw) != nil {
-		return ports.Block{Kind: ports.BlockText, Text: string(raw)}
+	if json.Compact(&compact, raw) == nil {
+		shown = compact.String()
 	}
-	return ports.Block{Kind: ports.BlockText, Text: compact.String()}
+	return ports.Block{Kind: ports.BlockText, Text: strings.ToValidUTF8(shown, "\uFFFD")}
 }
 
 func first(texts ...string) string {

@@ -1,10 +1,12 @@
 package mcp
 
 import (
+	"bytes"
 	"encoding/json"
 	"reflect"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"dragoman/ports"
 )
@@ -47,13 +49,10 @@ func TestDecodeResult(t *testing.T) {
 	}
 }
 
+// FuzzDecodeResult: any JSON is a result whose blocks have what their kinds
+// promise, or an error of the right kind. A block that is written again as a
+// server would comes back as it was, and so does a stored result.
 func FuzzDecodeResult(f *testing.F) {
-	for _, seed := range []string{
-		`{"content":[{"type":"text","text":"a"}],"isError":false}`, `{"structuredContent":null}`, `{"content":[[]]}`,
-		`{"content":[{"type":"resource","resource":{"uri":"u","blob":"AQI="}}]}`, `{"content":{"type":"image","data":"="}}`,
-	} {
-		f.Add(seed)
-	}
 	f.Fuzz(func(t *testing.T, raw string) {
 		if !json.Valid([]byte(raw)) {
 			t.Skip()
@@ -65,27 +64,149 @@ func FuzzDecodeResult(f *testing.F) {
 			}
 			return
 		}
-		if _, err := json.Marshal(r); err != nil {
-			t.Errorf("the result cannot be stored: %v", err)
+		stored, err := json.Marshal(r)
+		if err != nil {
+			t.Fatalf("the result cannot be stored: %v", err)
 		}
-		for _, b := range r.Content {
-			if b.Kind == "" {
-				t.Errorf("a block without kind in %+v", r)
+		var again ports.ToolResult
+		if err := json.Unmarshal(stored, &again); err != nil || len(again.Content) != len(r.Content) {
+			t.Fatalf("what was stored cannot be read: %v", err)
+		}
+		if len(r.Content) > maxBlocks+1 {
+			t.Errorf("%d blocks", len(r.Content))
+		}
+		if len(r.Structured) > 0 && (!json.Valid(r.Structured) || !utf8.Valid(r.Structured)) {
+			t.Errorf("Structured is no JSON in UTF-8: %s", r.Structured)
+		}
+		for i, b := range r.Content {
+			if bad := malformedBlock(b); bad != "" {
+				t.Errorf("block %d %s: %+v", i, bad, b)
+			}
+			if back := decodeBlock(encodeBlock(t, b)); !reflect.DeepEqual(back, mended(b)) {
+				t.Errorf("block %d is %+v; there and back it is %+v", i, b, back)
 			}
 		}
 	})
 }
 
-func FuzzDecodeTool(f *testing.F) {
-	for _, seed := range []string{
-		`{"name":"a","inputSchema":{"type":"object","properties":[]}}`, `{"name":"a"}`, `{"name":"a","annotations":[]}`, `[]`, `null`,
-	} {
-		f.Add(seed)
+// malformedBlock says what a block lacks that its kind promises.
+func malformedBlock(b ports.Block) string {
+	switch b.Kind {
+	case ports.BlockText:
+		if len(b.Data) > 0 || b.URI != "" || b.MIME != "" || b.Name != "" {
+			return "is text with more than text"
+		}
+	case ports.BlockImage, ports.BlockAudio:
+		if b.Text != "" || b.URI != "" {
+			return "is media with text or URI"
+		}
+	case ports.BlockResource, ports.BlockLink:
+		if b.URI == "" {
+			return "has no URI"
+		}
+	default:
+		return "has no kind that is known"
 	}
+	return ""
+}
+
+// encodeBlock writes a block as a server would.
+func encodeBlock(t *testing.T, b ports.Block) json.RawMessage {
+	t.Helper()
+	var v map[string]any
+	switch b.Kind {
+	case ports.BlockText:
+		v = map[string]any{"type": "text", "text": b.Text}
+	case ports.BlockImage, ports.BlockAudio:
+		v = map[string]any{"type": b.Kind, "mimeType": b.MIME, "data": b.Data}
+		if b.Data == nil {
+			v["data"] = ""
+		}
+	case ports.BlockLink:
+		v = map[string]any{"type": "resource_link", "uri": b.URI, "mimeType": b.MIME, "name": b.Name, "description": b.Text}
+	case ports.BlockResource:
+		resource := map[string]any{"uri": b.URI, "mimeType": b.MIME}
+		if b.Text != "" {
+			resource["text"] = b.Text
+		} else if b.Data != nil {
+			resource["blob"] = b.Data
+		}
+		v = map[string]any{"type": "resource", "resource": resource}
+	}
+	raw, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
+// mended is a block as JSON brings it back.
+func mended(b ports.Block) ports.Block {
+	if (b.Kind == ports.BlockImage || b.Kind == ports.BlockAudio) && b.Data == nil {
+		b.Data = []byte{}
+	}
+	return b
+}
+
+// FuzzDecodeTool: a tool that is taken can be offered to a model: it has a name
+// and a schema of an object that says what the server's said; one that is not
+// taken is named in the state, on one short line.
+func FuzzDecodeTool(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw string) {
 		spec, err := decodeTool(json.RawMessage(raw), true)
-		if err == nil && (spec.Name == "" || !isObject(spec.InputSchema) || !json.Valid(spec.InputSchema)) {
-			t.Errorf("%s gives %+v", raw, spec)
+		if err != nil {
+			l := new(listing)
+			l.drop(json.RawMessage(raw), 0, err)
+			if note := l.note(); len(note) > 400 || strings.ContainsAny(note, "\n\r\x1b") {
+				t.Errorf("the note is %q", note)
+			}
+			return
+		}
+		if spec.Name == "" || len(spec.Name) > maxToolName || !utf8.ValidString(spec.Name) {
+			t.Errorf("the name is %q", spec.Name)
+		}
+		if !isObject(spec.InputSchema) || !json.Valid(spec.InputSchema) || !utf8.Valid(spec.InputSchema) || len(spec.OutputSchema) > 0 && !json.Valid(spec.OutputSchema) {
+			t.Errorf("the schemas are %s and %s", spec.InputSchema, spec.OutputSchema)
+		}
+		if spec.Class != ports.ClassUnsafe && !strings.Contains(raw, "true") {
+			t.Errorf("the class is %s", spec.Class)
+		}
+		again, err := json.Marshal(map[string]any{"name": spec.Name, "inputSchema": spec.InputSchema})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if back, err := decodeTool(again, true); err != nil || back.Name != spec.Name {
+			t.Errorf("there and back it is %+v, %v", back, err)
+		}
+	})
+}
+
+// FuzzEvents: whatever a stream holds, no event is longer than the limit, and
+// reading comes to an end. An event that was written comes back as it was.
+func FuzzEvents(f *testing.F) {
+	f.Fuzz(func(t *testing.T, raw []byte, message string) {
+		const max = 1 << 10
+		at := new(cursor)
+		stream := newEvents(bytes.NewReader(raw), max, at, func([]byte) error { return nil })
+		for range len(raw) + 1 {
+			data, err := stream.next()
+			if err != nil {
+				break
+			}
+			if len(data) > max {
+				t.Fatalf("an event of %d bytes", len(data))
+			}
+		}
+		if at.pause() < leastReconnect || at.pause() > mostReconnect || len(at.last) > maxEventID {
+			t.Errorf("the cursor is %+v", at)
+		}
+		if strings.Contains(message, "\r") || message == "" || len(message) > max {
+			return
+		}
+		wire := "id: 1\ndata: " + strings.ReplaceAll(message, "\n", "\ndata: ") + "\n\n"
+		data, err := newEvents(strings.NewReader(wire), max, at, func([]byte) error { return nil }).next()
+		if err != nil || string(data) != message {
+			t.Errorf("%q came as %q, %v", message, data, err)
 		}
 	})
 }

@@ -6,11 +6,15 @@
 //     or dead shows in its State and fails the calls to its own tools; it costs
 //     a bounded amount of memory (max_message_bytes for a message, as much for
 //     all tool definitions) and never blocks a caller beyond its deadline.
-//   - A call is sent once. A connection that is lost fails the calls in flight:
+//   - A call runs once. A connection that is lost fails the calls in flight:
 //     with KindUnsure if the server may have had them, with KindUnavailable if
-//     they were not sent. Nothing is sent again.
+//     they were not sent. One thing alone is sent again, once: what an HTTP
+//     server refused to hear because it forgot the session.
 //   - A server that prints without end what is no message is given up, and tried
-//     again as seldom as one that is not installed.
+//     again as seldom as one that is not installed. One that wants another login
+//     is asked every five minutes, one that names a time to wait after it.
+//   - Headers go to the URL's origin alone; they and what a URL may hide stay out
+//     of states, errors and the log.
 //   - A child sees only the environment its config names, dies with this
 //     process (Linux), and is gone, with its process group, when Run returns.
 //   - What a server declares is passed on as it wrote it. One malformed tool is
@@ -20,12 +24,17 @@
 //
 //	process    a child with its pipes and its process group
 //	stdio      JSON-RPC over such a child; a link
+//	streamable JSON-RPC over streamable HTTP; a link
+//	exchange   one POST and its answer; events: what comes on a stream
 //	session    the MCP handshake and requests over any link
 //	catalog    tools/list → tools; content: tools/call → a result
 //	Source     keeps a session alive and the catalog registered
 //
 // link is mcp-go's transport.BidirectionalInterface with the news of its loss.
 // Another transport is another link, made by dial; nothing above it changes.
+// Over HTTP there is no connection whose end could be seen: the link holds the
+// stream open on which the server may speak by itself, asks a server without one
+// for a sign of life now and then, and any server after an exchange that failed.
 // mcp-go's typed client is not used: it decodes a whole list or nothing, drops
 // the schema keywords it does not know, and takes {} for an answer.
 //

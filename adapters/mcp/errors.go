@@ -14,9 +14,11 @@ import (
 
 // lostError is a connection that is over, or was never there.
 type lostError struct {
-	reason string
-	cause  error // may be nil
-	sent   bool  // what was asked may have reached the server
+	reason  string
+	cause   error         // may be nil
+	sent    bool          // what was asked may have reached the server
+	session bool          // the server refused what was asked because it forgot the session: it ran nothing
+	after   time.Duration // the server wants to be left alone for so long
 }
 
 func (e *lostError) Error() string { return e.reason }
@@ -30,6 +32,26 @@ func (e *malformedError) Error() string { return e.what }
 func malformed(format string, args ...any) error {
 	return &malformedError{what: fmt.Sprintf(format, args...)}
 }
+
+// unauthorizedError is a server that wants a login, or another one.
+type unauthorizedError struct {
+	status int
+	what   string
+}
+
+func (e *unauthorizedError) Error() string { return e.what }
+
+// loginOf is err as a refused login; nil if it is not one.
+func loginOf(err error) *unauthorizedError {
+	var login *unauthorizedError
+	errors.As(err, &login)
+	return login
+}
+
+// tooLargeError is a message beyond a limit that cost no more than its call.
+type tooLargeError struct{ what string }
+
+func (e *tooLargeError) Error() string { return e.what }
 
 // answerError is an error object that the server answered with (JSON-RPC 2.0
 // section 5.1).
@@ -59,7 +81,12 @@ func wrap(op string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return &ports.Error{Kind: kindOf(err), Op: "mcp " + op, Err: err}
+	e := &ports.Error{Kind: kindOf(err), Op: "mcp " + op, Err: err}
+	var lost *lostError
+	if errors.As(err, &lost) {
+		e.RetryAfter = lost.after
+	}
+	return e
 }
 
 // wrapCall is wrap for a call of a tool. Of a call that may have reached the
@@ -77,8 +104,13 @@ func kindOf(err error) ports.Kind {
 		lost      *lostError
 		malformed *malformedError
 		answer    *answerError
+		large     *tooLargeError
 	)
 	switch {
+	case loginOf(err) != nil:
+		return ports.KindUnauthorized
+	case errors.As(err, &large):
+		return ports.KindTooLarge
 	case errors.As(err, &lost):
 		return ports.KindUnavailable
 	case errors.As(err, &malformed):

@@ -97,7 +97,7 @@ func TestHalfALineCostsOneCall(t *testing.T) {
 }
 
 // TestHugeMessage: a message beyond the limit ends the connection, says so, and
-// costs no more memory than the limit.
+// costs no more memory than the limit, at any time.
 func TestHugeMessage(t *testing.T) {
 	cfg := peerConfig("good")
 	cfg.MaxMessageBytes = 1 << 20
@@ -109,7 +109,7 @@ func TestHugeMessage(t *testing.T) {
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	_, err = r.call(t.Context(), "say", `{"size":60000000}`)
+	_, err = r.call(t.Context(), "say", `{"size":314572800}`) // 300 MiB on one line
 	runtime.ReadMemStats(&after)
 	wantKind(t, err, ports.KindUnsure, "more than 1048576 bytes (max_message_bytes)")
 	if grown := after.TotalAlloc - before.TotalAlloc; grown > 16<<20 {
@@ -122,6 +122,29 @@ func TestHugeMessage(t *testing.T) {
 	gone(t, pid)
 	r.awaitPhase(ports.PhaseReady, r.told())
 	r.wantEcho("again")
+}
+
+// TestManyPiecesOfContent: a result within the limit that is written in as many
+// pieces as fit costs a bounded number of blocks, whatever the pieces are.
+func TestManyPiecesOfContent(t *testing.T) {
+	r := start(t, peerConfig("good")).ready()
+	for _, piece := range []string{`1`, `{}`, `[]`, `{"type":"text","text":"a"}`} {
+		n := (8 << 20) / (len(piece) + 1)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		result, err := r.call(t.Context(), "say", fmt.Sprintf(`{"piece":%s,"size":%d}`, piece, n))
+		runtime.ReadMemStats(&after)
+		if err != nil || len(result.Content) != maxBlocks+1 {
+			t.Fatalf("%d times %s gives %d blocks, %v", n, piece, len(result.Content), err)
+		}
+		if last := result.Content[maxBlocks].Text; last != fmt.Sprintf("[%d more pieces of content were left out]", n-maxBlocks) {
+			t.Errorf("the last block says %q", last)
+		}
+		if grown := int64(after.HeapSys) - int64(before.HeapSys); grown > 128<<20 {
+			t.Errorf("%d times %s: %d MiB were taken from the system for 8 MiB", n, piece, grown>>20)
+		}
+	}
+	r.wantEcho("after them")
 }
 
 func TestMortalServerComesBack(t *testing.T) {

@@ -60,6 +60,7 @@ func (a announcer) State(s ports.State) {
 // its mode says.
 type peer struct {
 	mode string
+	out  func(line string) // nil: to stdout
 
 	mu        sync.Mutex
 	tools     []string // extra tools, raw
@@ -68,6 +69,7 @@ type peer struct {
 	cancelled []string
 	answers   []string // what the client answered to our requests
 	lists     int
+	ended     bool
 }
 
 func newPeer(mode string) *peer {
@@ -149,6 +151,10 @@ func (p *peer) fork() {
 }
 
 func (p *peer) write(line string) {
+	if p.out != nil {
+		p.out(line)
+		return
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	os.Stdout.WriteString(line + "\n")
@@ -289,6 +295,7 @@ func (p *peer) call(m incoming) {
 		Code    int             `json:"code"`
 		Message string          `json:"message"`
 		Size    int             `json:"size"`
+		Piece   json.RawMessage `json:"piece"`
 		What    string          `json:"what"`
 	}
 	_ = json.Unmarshal(c.Arguments, &args)
@@ -297,6 +304,11 @@ func (p *peer) call(m incoming) {
 		p.result(m.ID, textResult(args.Text))
 	case "say":
 		switch {
+		case len(args.Piece) > 0:
+			pieces := strings.Repeat(string(args.Piece)+",", args.Size)
+			p.result(m.ID, `{"content":[`+strings.TrimSuffix(pieces, ",")+`]}`)
+		case args.Size > 64<<20:
+			p.pour(m.ID, args.Size)
 		case args.Size > 0:
 			p.result(m.ID, textResult(strings.Repeat("x", args.Size)))
 		case p.mode == "half":
@@ -313,6 +325,18 @@ func (p *peer) call(m incoming) {
 	default:
 		p.refuse(m.ID, -32602, "Unknown tool: "+c.Name)
 	}
+}
+
+// pour is a result of so many bytes, on one line, that needs no memory here.
+func (p *peer) pour(id json.RawMessage, size int) {
+	os.Stdout.WriteString(`{"jsonrpc":"2.0","id":` + string(id) + `,"result":{"content":[{"type":"text","text":"`)
+	chunk := strings.Repeat("x", 1<<20)
+	for range size >> 20 {
+		if _, err := os.Stdout.WriteString(chunk); err != nil {
+			os.Exit(1)
+		}
+	}
+	os.Stdout.WriteString(`"}]}}` + "\n")
 }
 
 // answer tells what the test wants to know of this process.
@@ -358,6 +382,9 @@ func (p *peer) slow(id json.RawMessage) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	p.mu.Lock()
 	p.running[string(id)] = cancel
+	if p.ended {
+		cancel()
+	}
 	p.mu.Unlock()
 	go func() {
 		<-ctx.Done()
@@ -365,6 +392,16 @@ func (p *peer) slow(id json.RawMessage) {
 			p.result(id, textResult("done"))
 		}
 	}()
+}
+
+// end gives up what is running.
+func (p *peer) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ended = true
+	for _, cancel := range p.running {
+		cancel()
+	}
 }
 
 func (p *peer) cancel(params json.RawMessage) {

@@ -24,11 +24,13 @@ func TestListsThatDoNotEnd(t *testing.T) {
 	}{
 		"cursor":        {2, "repeats a cursor"},
 		"endless":       {maxPages, "more than 100 pages"},
-		"endless-bytes": {40, "or 16777216 bytes"},
+		"endless-bytes": {10, "or 4194304 bytes"},
 		"listless":      {0, ""},
 	} {
 		t.Run(mode, func(t *testing.T) {
-			r := start(t, peerConfig(mode))
+			cfg := peerConfig(mode)
+			cfg.MaxMessageBytes = 4 << 20
+			r := start(t, cfg)
 			s := r.awaitPhase(ports.PhaseReady, 0)
 			if n := len(r.names()); n != test.tools || !strings.Contains(s.Err, test.says) {
 				t.Errorf("%d tools and the state %q, want %d and %q", n, s.Err, test.tools, test.says)

@@ -102,6 +102,12 @@ func (r *rig) ready() *rig {
 	return r
 }
 
+func (r *rig) last() ports.State {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.states[len(r.states)-1]
+}
+
 // told is how many states there were.
 func (r *rig) told() int {
 	r.mu.Lock()

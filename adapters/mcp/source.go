@@ -15,11 +15,13 @@ type Source struct {
 	log  *slog.Logger
 	dial func(Config, *slog.Logger) link
 
-	session atomic.Pointer[session] // nil while there is no connection
+	session atomic.Pointer[session]           // nil while there is no connection
+	login   atomic.Pointer[unauthorizedError] // why there is none, if it is for the login
 	redials chan redial
 
 	mu      sync.Mutex
 	running chan struct{} // closed when the present Run ends; nil between two
+	changed chan struct{} // closed and replaced when session changes
 }
 
 // redial is a wish for a new connection; what came of it is sent once.
@@ -40,7 +42,7 @@ func New(cfg Config, log *slog.Logger) (*Source, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &Source{cfg: cfg, log: log, dial: dial, redials: make(chan redial)}, nil
+	return &Source{cfg: cfg, log: log, dial: dial, redials: make(chan redial), changed: make(chan struct{})}, nil
 }
 
 // Run connects, registers the server's tools and keeps connected until ctx
@@ -93,4 +95,41 @@ func (s *Source) Reconnect(ctx context.Context) error {
 	case <-ctx.Done():
 		return wrap("reconnect", ctx.Err())
 	}
+}
+
+func (s *Source) setSession(to *session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.session.Store(to)
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// after waits for a session that is not old, for as long as making one may take.
+func (s *Source) after(ctx context.Context, old *session) (*session, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
+	defer cancel()
+	for {
+		s.mu.Lock()
+		now, changed, running := s.session.Load(), s.changed, s.running
+		s.mu.Unlock()
+		if now != nil && now != old {
+			return now, nil
+		}
+		select {
+		case <-changed:
+		case <-running: // nil between two runs, and then changed will not come either
+			return nil, s.absent()
+		case <-ctx.Done():
+			return nil, s.absent()
+		}
+	}
+}
+
+// absent is why there is no session.
+func (s *Source) absent() error {
+	if login := s.login.Load(); login != nil {
+		return login
+	}
+	return &lostError{reason: "the server is not connected"}
 }

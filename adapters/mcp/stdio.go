@@ -28,8 +28,8 @@ const (
 // "stdio"). mcp-go's own stdio transport writes without a deadline while it
 // holds a lock, reads lines without a bound, and passes our environment on.
 type stdio struct {
+	callbacks
 	cfg    Config
-	log    *slog.Logger
 	stderr *tail
 	proc   *process
 	out    chan frame
@@ -41,14 +41,12 @@ type stdio struct {
 	stopped context.CancelFunc // ends the requests that are being served
 	serving chan struct{}
 
-	mu       sync.Mutex
-	err      error
-	pending  map[int64]chan *transport.JSONRPCResponse
-	noise    int
-	oddLine  string
-	flood    flood
-	onNotify func(mcp.JSONRPCNotification)
-	onAsk    transport.RequestHandler
+	mu      sync.Mutex
+	err     error
+	pending map[int64]chan *transport.JSONRPCResponse
+	noise   int
+	oddLine string
+	flood   flood
 }
 
 // frame is a line to write. It is skipped if its sender left before its turn,
@@ -77,15 +75,15 @@ var _ link = (*stdio)(nil)
 
 func newStdio(cfg Config, log *slog.Logger) *stdio {
 	return &stdio{
-		cfg:      cfg,
-		log:      log,
-		stderr:   &tail{redact: cfg.redactor()},
-		out:      make(chan frame, outQueue),
-		errsRead: make(chan struct{}),
-		lost:     make(chan struct{}),
-		stopped:  func() {},
-		serving:  make(chan struct{}, maxServing),
-		pending:  make(map[int64]chan *transport.JSONRPCResponse),
+		callbacks: callbacks{log: log},
+		cfg:       cfg,
+		stderr:    &tail{redact: cfg.redactor()},
+		out:       make(chan frame, outQueue),
+		errsRead:  make(chan struct{}),
+		lost:      make(chan struct{}),
+		stopped:   func() {},
+		serving:   make(chan struct{}, maxServing),
+		pending:   make(map[int64]chan *transport.JSONRPCResponse),
 	}
 }
 
@@ -156,12 +154,6 @@ func (s *stdio) SendNotification(ctx context.Context, n mcp.JSONRPCNotification)
 	}
 	return s.send(ctx, frame{line: line})
 }
-
-// SetNotificationHandler is called before Start.
-func (s *stdio) SetNotificationHandler(h func(mcp.JSONRPCNotification)) { s.onNotify = h }
-
-// SetRequestHandler is called before Start.
-func (s *stdio) SetRequestHandler(h transport.RequestHandler) { s.onAsk = h }
 
 // GetSessionId is "": stdio has no sessions.
 func (s *stdio) GetSessionId() string { return "" }

@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 	"errors"
+	"reflect"
 	"slices"
 	"time"
 
@@ -17,6 +18,9 @@ const (
 	// healthy is how long a connection must have held for the next loss to
 	// count as the first.
 	healthy = 30 * time.Second
+	// loginRetry is how often a server that wants another login is asked again:
+	// its admin may have mended it.
+	loginRetry = 5 * time.Minute
 	// settle is how long the tools must have stayed as they are before they are
 	// listed again: servers announce changes one by one.
 	settle = 200 * time.Millisecond
@@ -36,6 +40,7 @@ type supervisor struct {
 	retry     *backoff.ExponentialBackOff
 	state     ports.State
 	connected bool // has been, in this Run
+	offered   []ports.ToolSpec
 	stderrAt  int
 	waiting   []redial
 }
@@ -43,7 +48,7 @@ type supervisor struct {
 func newSupervisor(s *Source, reg ports.Registrar) *supervisor {
 	retry := backoff.NewExponentialBackOff()
 	retry.InitialInterval, retry.MaxInterval, retry.Multiplier, retry.RandomizationFactor = firstRetry, lastRetry, 2, 0.2
-	return &supervisor{Source: s, reg: reg, retry: retry, state: ports.State{Transport: "stdio"}}
+	return &supervisor{Source: s, reg: reg, retry: retry, state: ports.State{Transport: s.cfg.Transport}}
 }
 
 func (v *supervisor) run(ctx context.Context) {
@@ -81,11 +86,12 @@ func (v *supervisor) connection(ctx context.Context) error {
 	v.log.Info("mcp_server_connected", "tools", len(tools.specs), "protocol", s.protocol, "peer", s.peer, "dur", time.Since(begun))
 	v.connected = true
 	v.state.Protocol, v.state.Peer = s.protocol, s.peer
-	v.session.Store(s)
+	v.login.Store(nil)
+	v.setSession(s)
 	v.offer(l, tools)
 	v.settleWishes(nil)
 	err = v.serve(ctx, s, l)
-	v.session.Store(nil)
+	v.setSession(nil)
 	if err != nil && ctx.Err() == nil {
 		v.degraded(l, err, time.Since(begun))
 	}
@@ -118,6 +124,7 @@ func (v *supervisor) offer(l link, tools *listing) {
 		catalog.Tools = append(catalog.Tools, &tool{source: v.Source, spec: spec})
 	}
 	v.reg.Register(catalog)
+	v.offered = tools.specs
 	v.state.RetryIn = 0
 	v.state.Err = v.cfg.redactor().Replace(tools.note())
 	if v.state.Err != "" {
@@ -158,13 +165,16 @@ func (v *supervisor) serve(ctx context.Context, s *session, l link) error {
 	}
 }
 
-// relist replaces the catalog. If the server cannot say what it has, what it
+// relist replaces the catalog if it changed: a stream that was cut off, and a
+// server that announces at random, are no news. If the server cannot say what it has, what it
 // last had stays.
 func (v *supervisor) relist(ctx context.Context, s *session, l link) {
 	bounded, cancel := context.WithTimeout(ctx, v.cfg.Timeout)
 	defer cancel()
 	tools, err := s.list(bounded, v.cfg.Trusted, v.cfg.MaxMessageBytes)
 	switch {
+	case err == nil && v.state.Err == v.cfg.redactor().Replace(tools.note()) && reflect.DeepEqual(tools.specs, v.offered):
+		v.log.Debug("mcp_tools_unchanged", "tools", len(tools.specs))
 	case err == nil:
 		v.log.Info("mcp_tools_changed", "tools", len(tools.specs))
 		v.offer(l, tools)
@@ -181,10 +191,8 @@ func (v *supervisor) degraded(l link, err error, held time.Duration) {
 	if held >= healthy {
 		v.retry.Reset()
 	}
-	v.state.RetryIn = v.retry.NextBackOff()
-	if errors.Is(err, errNoCommand) || errors.Is(err, errFlood) {
-		v.state.RetryIn = lastRetry // somebody has to install or mend it
-	}
+	v.state.RetryIn = v.retryIn(err)
+	v.login.Store(loginOf(err))
 	v.hear(l)
 	words := v.words(err)
 	if words != v.state.Err || held > 0 {
@@ -193,6 +201,21 @@ func (v *supervisor) degraded(l link, err error, held time.Duration) {
 	v.state.Err = words
 	v.settleWishes(err)
 	v.report(ports.PhaseDegraded)
+}
+
+// retryIn is when to try again after a failure.
+func (v *supervisor) retryIn(err error) time.Duration {
+	next := v.retry.NextBackOff()
+	var lost *lostError
+	switch {
+	case loginOf(err) != nil:
+		return loginRetry
+	case errors.Is(err, errNoCommand), errors.Is(err, errFlood):
+		return lastRetry // somebody has to install or mend it
+	case errors.As(err, &lost):
+		return max(next, lost.after)
+	}
+	return next
 }
 
 // logFailure says why the connection failed, with what the server said last.

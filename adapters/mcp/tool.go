@@ -2,8 +2,10 @@ package mcp
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 
 	"dragoman/ports"
 )
@@ -20,11 +22,12 @@ var _ ports.ToolPort = (*tool)(nil)
 // Spec is the tool as its server described it.
 func (t *tool) Spec() ports.ToolSpec { return t.spec }
 
-// Call sends the call once, over the connection there is. What it gives
-// is described at ports.ToolPort; beside that, a call whose connection was lost
-// when the server may have had it is KindUnsure. It is KindUnavailable only if
-// it was never sent. host is not used: a server is not offered
-// anything that it could ask for.
+// Call sends the call over the connection there is, and again only if the server
+// refused to hear it. What it gives is described at ports.ToolPort; a call whose
+// connection was lost when the server may have had it is KindUnsure, and
+// KindUnavailable only if it was not sent or not heard. A result beyond the
+// limit is KindTooLarge over HTTP; on stdio it costs the connection. host is not
+// used: a server is not offered anything that it could ask for.
 func (t *tool) Call(ctx context.Context, call ports.ToolCall, _ ports.Host) (ports.ToolResult, error) {
 	const op = "tools/call"
 	if err := ctx.Err(); err != nil {
@@ -37,13 +40,9 @@ func (t *tool) Call(ctx context.Context, call ports.ToolCall, _ ports.Host) (por
 	case !isObject(args) || !json.Valid(args):
 		return ports.ToolResult{}, ports.Errorf(ports.KindInvalid, "mcp "+op, "arguments are no JSON object")
 	}
-	s := t.source.session.Load()
-	if s == nil {
-		return ports.ToolResult{}, wrap(op, &lostError{reason: "the server is not connected"})
-	}
 	ctx, cancel := context.WithTimeout(ctx, t.source.cfg.CallTimeout)
 	defer cancel()
-	raw, err := s.call(ctx, op, map[string]any{"name": t.spec.Name, "arguments": json.RawMessage(args)})
+	raw, err := t.send(ctx, op, map[string]any{"name": t.spec.Name, "arguments": json.RawMessage(args)})
 	if err != nil {
 		return ports.ToolResult{}, wrapCall(op, err)
 	}
@@ -52,4 +51,23 @@ func (t *tool) Call(ctx context.Context, call ports.ToolCall, _ ports.Host) (por
 		return ports.ToolResult{}, wrap(op, err)
 	}
 	return result, nil
+}
+
+// send asks the server. A server that refused to hear the call, because it
+// forgot the session, is asked once more in the session that follows.
+func (t *tool) send(ctx context.Context, op string, params any) (json.RawMessage, error) {
+	s := t.source.session.Load()
+	if s == nil {
+		return nil, t.source.absent()
+	}
+	raw, err := s.call(ctx, op, params)
+	var lost *lostError
+	if !errors.As(err, &lost) || !lost.session || lost.sent {
+		return raw, err
+	}
+	next, none := t.source.after(ctx, s)
+	if none != nil {
+		return nil, cmp.Or(ctx.Err(), err)
+	}
+	return next.call(ctx, op, params)
 }

@@ -23,5 +23,8 @@ type link interface {
 
 // dial makes the link that cfg asks for, not yet started.
 func dial(cfg Config, log *slog.Logger) link {
+	if cfg.Transport == overHTTP {
+		return newStreamable(cfg, log)
+	}
 	return newStdio(cfg, log)
 }

@@ -1,0 +1,87 @@
+package mcp
+
+import (
+	"fmt"
+	"net/textproto"
+	"net/url"
+	"slices"
+	"strings"
+
+	"golang.org/x/net/http/httpguts"
+
+	"dragoman/ports"
+)
+
+// longSegment is from how many bytes on a part of a URL's path may be a key:
+// some hosted servers put it there.
+const longSegment = 16
+
+// ownHeaders are set by the transport, or would make net/http send a call twice
+// when a connection breaks (Idempotency-Key).
+func ownHeaders() []string {
+	return []string{"Accept", "Accept-Encoding", "Connection", "Content-Length", "Content-Type", "Host", "Idempotency-Key", "Last-Event-Id",
+		"Mcp-Protocol-Version", "Mcp-Session-Id", "Te", "Trailer", "Transfer-Encoding", "Upgrade", "X-Idempotency-Key"}
+}
+
+func (c *Config) checkURL() error {
+	if c.Transport != overHTTP {
+		if len(c.Headers) > 0 {
+			return fmt.Errorf("headers are for a url, and there is a command (leave them out)")
+		}
+		return nil
+	}
+	u, err := url.Parse(c.URL.Reveal())
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
+		return fmt.Errorf(`url is not right (must be an address like "https://example.org/mcp")`)
+	}
+	if u.Fragment != "" {
+		return fmt.Errorf("url has a part behind # (leave it out: no server sees it)")
+	}
+	for name, value := range c.Headers {
+		switch {
+		case !httpguts.ValidHeaderFieldName(name):
+			return fmt.Errorf("headers: %q cannot be the name of a header", name)
+		case !httpguts.ValidHeaderFieldValue(value.Reveal()):
+			return fmt.Errorf("headers: the value of %s has characters that a header cannot have (a line break?)", name)
+		case slices.Contains(ownHeaders(), textproto.CanonicalMIMEHeaderKey(name)):
+			return fmt.Errorf("headers: %s is set by the gateway itself (leave it out)", name)
+		}
+	}
+	return nil
+}
+
+// origin is where the server is, without what may be secret.
+func (c Config) origin() string {
+	u, err := url.Parse(c.URL.Reveal())
+	if err != nil {
+		return "the url"
+	}
+	return u.Scheme + "://" + u.Host
+}
+
+// urlSecrets are the parts of the URL that may be a key.
+func (c Config) urlSecrets() []ports.Secret {
+	u, err := url.Parse(c.URL.Reveal())
+	if err != nil {
+		return []ports.Secret{c.URL}
+	}
+	var parts []string
+	if password, ok := u.User.Password(); ok {
+		parts = append(parts, password, u.User.Username())
+	}
+	for _, values := range u.Query() {
+		for _, value := range values {
+			parts = append(parts, value, url.QueryEscape(value))
+		}
+	}
+	for _, segment := range strings.Split(u.EscapedPath(), "/") {
+		if len(segment) >= longSegment {
+			parts = append(parts, segment)
+		}
+	}
+	secrets := make([]ports.Secret, len(parts))
+	for i, part := range parts {
+		secrets[i] = ports.Secret(part)
+	}
+	return secrets
+}

@@ -1,0 +1,198 @@
+//go:build unix
+
+package mcp
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	mcpgo "github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+
+	"dragoman/ports"
+	"dragoman/tests/toolsourcetest"
+)
+
+// remote is a server that nobody here wrote, as a process of its own that
+// listens; it can be killed and started again on its port.
+type remote struct {
+	t       *testing.T
+	command string
+	args    []string
+	path    string
+	addr    string
+	cmd     *exec.Cmd
+}
+
+func newRemote(t *testing.T, name string, args ...string) *remote {
+	t.Helper()
+	cfg := nodeServer(t, name)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &remote{t: t, command: cfg.Command, args: args, path: cfg.Env["PATH"].Reveal(), addr: l.Addr().String()}
+	l.Close()
+	t.Cleanup(r.kill)
+	r.up()
+	return r
+}
+
+func (r *remote) up() {
+	_, port, err := net.SplitHostPort(r.addr)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.cmd = exec.Command(r.command, r.args...)
+	r.cmd.Env = []string{"PATH=" + r.path, "PORT=" + port, "HOME=" + r.t.TempDir()}
+	if err := r.cmd.Start(); err != nil {
+		r.t.Fatal(err)
+	}
+	deadline := time.Now().Add(time.Minute)
+	for {
+		conn, err := net.Dial("tcp", r.addr)
+		if err == nil {
+			conn.Close()
+			return
+		}
+		if time.Now().After(deadline) {
+			r.t.Fatalf("%s does not listen: %v", r.command, err)
+		}
+		<-time.After(20 * time.Millisecond)
+	}
+}
+
+func (r *remote) kill() {
+	_ = r.cmd.Process.Kill()
+	_ = r.cmd.Wait()
+}
+
+func (r *remote) config() Config {
+	return Config{URL: ports.Secret("http://localhost" + r.addr[strings.LastIndex(r.addr, ":"):] + "/mcp"), Timeout: time.Minute}
+}
+
+// TestEverythingServerOverHTTP: killed and restarted it forgets its sessions, and
+// says so with a 400.
+func TestEverythingServerOverHTTP(t *testing.T) {
+	s := newRemote(t, "mcp-server-everything", "streamableHttp")
+	h := everythingHarness(s.config())
+	h.Kill = nil // the rules count children; the loss is tried below
+	checkMain(t, h)
+	wantContent(t, s.config())
+
+	r := start(t, s.config())
+	if state := r.awaitPhase(ports.PhaseReady, 0); state.Protocol != newestProtocol || state.Transport != "http" || !strings.Contains(state.Peer, "everything") {
+		t.Errorf("ready as %+v", state)
+	}
+	if len(r.names()) < 10 {
+		t.Errorf("the tools are %v", r.names())
+	}
+	gave := make(chan error, 1)
+	go func() {
+		_, err := r.call(t.Context(), "trigger-long-running-operation", `{"duration":30,"steps":3}`)
+		gave <- err
+	}()
+	if _, err := r.call(t.Context(), "echo", `{"message":"beside it"}`); err != nil {
+		t.Error(err)
+	}
+	<-time.After(200 * time.Millisecond) // the long call is on its way
+	s.kill()
+	wantKind(t, <-gave, ports.KindUnsure, "")
+	s.up()
+	eventually(t, "it works again", func() bool {
+		result, err := r.call(t.Context(), "echo", `{"message":"again"}`)
+		return err == nil && wantText(result, "Echo: again") == nil
+	})
+	r.await("ready again", 0, func(s ports.State) bool { return s.Phase == ports.PhaseReady && s.Restarts > 0 })
+}
+
+// goServer is a server made with mcp-go's package.
+func goServer(calls chan<- string) *server.MCPServer {
+	s := server.NewMCPServer("go server", "1.0", server.WithToolCapabilities(true))
+	s.AddTool(mcpgo.NewTool("echo", mcpgo.WithString("text")), func(_ context.Context, r mcpgo.CallToolRequest) (*mcpgo.CallToolResult, error) {
+		return mcpgo.NewToolResultText(r.GetString("text", "")), nil
+	})
+	s.AddTool(mcpgo.NewTool("fail"), func(context.Context, mcpgo.CallToolRequest) (*mcpgo.CallToolResult, error) {
+		return mcpgo.NewToolResultError("no luck"), nil
+	})
+	s.AddTool(mcpgo.NewTool("slow"), func(ctx context.Context, _ mcpgo.CallToolRequest) (*mcpgo.CallToolResult, error) {
+		select {
+		case <-ctx.Done():
+			calls <- "cancelled"
+			return nil, ctx.Err()
+		case <-time.After(20 * time.Second):
+			return mcpgo.NewToolResultText("done"), nil
+		}
+	})
+	s.AddTool(mcpgo.NewTool("grow"), func(context.Context, mcpgo.CallToolRequest) (*mcpgo.CallToolResult, error) {
+		s.AddTool(mcpgo.NewTool("grown"), func(context.Context, mcpgo.CallToolRequest) (*mcpgo.CallToolResult, error) {
+			return mcpgo.NewToolResultText("new"), nil
+		})
+		return mcpgo.NewToolResultText("grown"), nil
+	})
+	return s
+}
+
+func TestGoServerOverHTTP(t *testing.T) {
+	calls := make(chan string, 100)
+	web := httptest.NewServer(server.NewStreamableHTTPServer(goServer(calls), server.WithStateful(true)))
+	t.Cleanup(web.Close) // after the source, whose stream it waits for
+	cfg := Config{URL: ports.Secret(web.URL + "/mcp")}
+	checkMain(t, toolsourcetest.Harness{
+		New: func() (ports.ToolSource, error) { return New(cfg, slog.New(slog.DiscardHandler)) },
+		Echo: toolsourcetest.Echo{
+			Tool: "echo",
+			Args: func(n int) string { return fmt.Sprintf(`{"text":"number %d"}`, n) },
+			Want: func(n int, r ports.ToolResult) error { return wantText(r, fmt.Sprintf("number %d", n)) },
+		},
+		Failing: &toolsourcetest.Probe{Tool: "fail"},
+		Slow:    &toolsourcetest.Probe{Tool: "slow"},
+	})
+	r := start(t, cfg).ready()
+	if _, err := r.call(t.Context(), "grow", `{}`); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the new tool is registered", func() bool { return slices.Contains(r.names(), "grown") })
+	for len(calls) > 0 {
+		<-calls
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	_, err := r.call(ctx, "slow", `{}`)
+	wantKind(t, err, ports.KindTimeout, "deadline")
+	select {
+	case <-calls:
+	case <-time.After(5 * time.Second):
+		t.Error("the server was not told that the call was given up")
+	}
+}
+
+// TestGoServerIsReplaced: another server, that knows no session, answers at the address.
+func TestGoServerIsReplaced(t *testing.T) {
+	calls := make(chan string, 100)
+	fresh := func() http.Handler { return server.NewStreamableHTTPServer(goServer(calls), server.WithStateful(true)) }
+	now := fresh()
+	swaps := make(chan http.Handler, 1)
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case now = <-swaps:
+		default:
+		}
+		now.ServeHTTP(w, r)
+	}))
+	t.Cleanup(web.Close) // after the source, whose stream it waits for
+	r := start(t, Config{URL: ports.Secret(web.URL + "/mcp")}).ready()
+	r.wantEcho("one")
+	swaps <- fresh()
+	r.wantEcho("two")
+	r.await("ready again", 0, func(s ports.State) bool { return s.Phase == ports.PhaseReady && s.Restarts == 1 })
+}

@@ -1,0 +1,118 @@
+package mcp
+
+import (
+	"bytes"
+	"io"
+	"strconv"
+	"time"
+
+	"golang.org/x/net/http/httpguts"
+)
+
+const (
+	// firstReconnect is how long to wait before a stream is taken up again if
+	// the server does not say; the others bound what it says.
+	firstReconnect = time.Second
+	leastReconnect = 10 * time.Millisecond
+	mostReconnect  = 30 * time.Second
+	// maxEventID is the longest id of an event that is remembered, in bytes.
+	maxEventID = 1 << 10
+	// fieldRoom is what a line of an event may have beside its data.
+	fieldRoom = 16
+)
+
+// cursor is how far a stream was read, and how long to wait before it is taken
+// up again.
+type cursor struct {
+	last string
+	wait time.Duration
+}
+
+func (c *cursor) pause() time.Duration {
+	if c.wait == 0 {
+		return firstReconnect
+	}
+	return c.wait
+}
+
+// events reads server-sent events (HTML, "9.2 Server-sent events") of at most
+// max bytes each.
+type events struct {
+	lines *lineReader
+	max   int
+	at    *cursor
+	// idle is called for each line outside an event with data; if it
+	// returns an error, that is the end.
+	idle  func(line []byte) error
+	begun bool
+	data  bytes.Buffer
+}
+
+func newEvents(r io.Reader, max int, at *cursor, idle func([]byte) error) *events {
+	return &events{lines: newLineReader(r, max+fieldRoom, false), max: max, at: at, idle: idle}
+}
+
+// next gives the data of the next message, valid until the next call. io.EOF is
+// the end of the stream, errLineTooLong an event beyond the limit.
+func (e *events) next() ([]byte, error) {
+	name, id, hasID, hasData := "", "", false, false
+	if e.data.Cap() > keepBuffer {
+		e.data = bytes.Buffer{}
+	}
+	e.data.Reset()
+	for {
+		line, err := e.lines.next()
+		switch {
+		case err == io.EOF && hasData:
+			return e.data.Bytes(), nil // the server forgot the empty line; its id does not count
+		case err != nil:
+			return nil, err
+		}
+		if !e.begun {
+			line, e.begun = bytes.TrimPrefix(line, []byte("\xef\xbb\xbf")), true
+		}
+		if len(line) == 0 {
+			if hasID {
+				e.at.last = id
+			}
+			if hasData && (name == "" || name == "message") {
+				return e.data.Bytes(), nil
+			}
+			name, hasID, hasData = "", false, false
+			e.data.Reset()
+		}
+		field, _, _ := bytes.Cut(line[:min(len(line), fieldRoom)], []byte(":"))
+		switch string(field) {
+		case "data":
+			if hasData {
+				e.data.WriteByte('\n')
+			}
+			hasData = true
+			e.data.Write(fieldValue(line))
+			if e.data.Len() > e.max {
+				return nil, errLineTooLong
+			}
+			continue
+		case "event":
+			name = string(fieldValue(line))
+		case "id":
+			value := string(fieldValue(line))
+			if hasID = len(value) <= maxEventID && httpguts.ValidHeaderFieldValue(value); hasID {
+				id = value
+			}
+		case "retry":
+			if ms, err := strconv.ParseUint(string(bytes.TrimSpace(fieldValue(line))), 10, 31); err == nil {
+				e.at.wait = min(max(time.Duration(ms)*time.Millisecond, leastReconnect), mostReconnect)
+			}
+		}
+		if err := e.idle(line); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// fieldValue is what stands behind the colon, and one space.
+func fieldValue(line []byte) []byte {
+	_, value, _ := bytes.Cut(line, []byte(":"))
+	return bytes.TrimPrefix(value, []byte(" "))
+}
