@@ -20,13 +20,14 @@ type checker struct {
 
 func (c *checker) check() {
 	c.listen()
-	c.names("models", slices.Collect(maps.Keys(c.cfg.Models)), "a model", plainName)
-	c.names("agents", slices.Collect(maps.Keys(c.cfg.Agents)), "an agent", plainName)
-	c.names("channels", slices.Collect(maps.Keys(c.cfg.Channels)), "a channel", plainName)
-	c.names("mcp_servers", slices.Collect(maps.Keys(c.cfg.MCPServers)), "a server", serverName)
+	c.names("models", slices.Collect(maps.Keys(c.cfg.Models)), "a model")
+	c.names("agents", slices.Collect(maps.Keys(c.cfg.Agents)), "an agent")
+	c.names("channels", slices.Collect(maps.Keys(c.cfg.Channels)), "a channel")
+	c.names("mcp_servers", slices.Collect(maps.Keys(c.cfg.MCPServers)), "a server")
 	c.agents()
 	c.channels()
 	c.people()
+	c.policy()
 }
 
 // listen allows port 0, which lets the kernel choose.
@@ -43,7 +44,8 @@ func (c *checker) listen() {
 	}
 }
 
-func (c *checker) names(key string, names []string, of string, form nameForm) {
+func (c *checker) names(key string, names []string, of string) {
+	form := entryNames[key]
 	for _, name := range names {
 		if form.allows(name) {
 			continue

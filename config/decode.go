@@ -36,8 +36,9 @@ func newDecoder(doc *document) *decoder {
 
 // extras is what a Section brings along for the keys of its object.
 type extras struct {
-	known    []string       // keys that are taken already, for suggestions
-	defaults map[string]any // for absent keys
+	known    []string          // keys that are taken already, for suggestions
+	defaults map[string]any    // for absent keys
+	foreign  map[string]string // keys of other programs, and what would be right here
 }
 
 // value sets v from n. rule is the validator's name for v. A value that does
@@ -182,9 +183,14 @@ func (d *decoder) object(n *node, v reflect.Value, rule string, more extras) {
 		return
 	}
 	for _, m := range n.members {
-		if !mine[m.name] {
-			d.faults = append(d.faults, d.doc.fault(m.value.key, m.value.path, "is not a known key (%s)", instead(m.name, names)))
+		if mine[m.name] {
+			continue
 		}
+		right, foreign := more.foreign[m.name]
+		if !foreign {
+			right = instead(m.name, names)
+		}
+		d.faults = append(d.faults, d.doc.fault(m.value.key, m.value.path, "is not a known key (%s)", right))
 	}
 }
 

@@ -31,6 +31,7 @@
 //	default:"…"       the value of an absent key: as text, or as JSON for lists and maps
 //	validate:"…"      rules of go-playground/validator, "dive" for the entries of lists and maps
 //	format:"path"     a path, made relative to the config file's folder
+//	doc:"…"           what the key is for, as [Schema] tells it to an editor
 //
 // An embedded [Section] takes the keys that its struct does not name.
 package config

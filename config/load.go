@@ -95,6 +95,7 @@ func (c *Config) complete(root *node) {
 		if c.MCP.CallTimeout > 0 {
 			server.Section = server.With("call_timeout", c.MCP.CallTimeout)
 		}
+		server.foreign = keysOfOthers(name)
 		c.MCPServers[name] = server
 	}
 }

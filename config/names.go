@@ -27,6 +27,9 @@ var (
 		single:  true,
 		stand:   "server",
 	}
+
+	// entryNames are the forms of the names under the config's own keys.
+	entryNames = map[string]nameForm{"models": plainName, "agents": plainName, "channels": plainName, "mcp_servers": serverName}
 )
 
 func (f nameForm) allows(name string) bool { return f.allowed.MatchString(name) }

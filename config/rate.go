@@ -29,3 +29,6 @@ func (r *Rate) UnmarshalText(text []byte) error {
 	*r = Rate{Count: n, Per: d}
 	return nil
 }
+
+// Pattern is the form of a Rate's text.
+func (Rate) Pattern() string { return `^(?:\+?0*[1-9][0-9]*/` + moreThanZero + `)?$` }

@@ -16,6 +16,7 @@ type Section struct {
 	taken    map[string]bool
 	known    []string // keys that may stand here besides the adapter's
 	defaults map[string]any
+	foreign  map[string]string
 }
 
 // Decode fills the struct that into points to from the keys that are left,
@@ -33,7 +34,7 @@ func (s Section) Decode(into any) error {
 	}
 	rest := s.node.without(s.taken)
 	d := newDecoder(s.doc)
-	d.object(rest, v.Elem(), v.Elem().Type().Name(), extras{known: s.known, defaults: s.defaults})
+	d.object(rest, v.Elem(), v.Elem().Type().Name(), extras{known: s.known, defaults: s.defaults, foreign: s.foreign})
 	d.validate(v.Elem(), rest)
 	return d.faults.err()
 }

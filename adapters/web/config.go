@@ -2,6 +2,5 @@ package web
 
 // Config is the "web" channel's section.
 type Config struct {
-	// Title is what the page is called.
-	Title string `json:"title,omitempty" default:"Dragoman" validate:"max=80"`
+	Title string `json:"title,omitempty" default:"Dragoman" validate:"max=80" doc:"What the page is called"`
 }

@@ -47,7 +47,7 @@ func withServers(ctx context.Context, file string, use func(context.Context, por
 		own := *cfg
 		own.DataDir = temporary
 		return withStore(ctx, &own, func(store *sqlstore.Store, log *slog.Logger) error {
-			g, err := assemble(cfg, store, &lateAudit{cfg: cfg, log: log}, nil, false, log)
+			g, err := assemble(cfg, store, &lateAudit{cfg: cfg, log: log}, door{}, chats{}, log)
 			if err != nil {
 				return err
 			}
@@ -63,7 +63,7 @@ func withServers(ctx context.Context, file string, use func(context.Context, por
 func withRecords(ctx context.Context, file string, use func(context.Context, ports.Admin) error) error {
 	return withAdmin(ctx, file, use, func(cfg *config.Config) error {
 		return withStore(ctx, cfg, func(store *sqlstore.Store, log *slog.Logger) error {
-			g, err := assemble(cfg, store, store, nil, false, log)
+			g, err := assemble(cfg, store, store, door{}, chats{}, log)
 			if err != nil {
 				return err
 			}

@@ -23,29 +23,47 @@ import (
 const builtInTimeout = time.Second
 
 // openStore opens the store of the config's data folder.
-func openStore(ctx context.Context, cfg *config.Config, log *slog.Logger) (*sqlstore.Store, error) {
-	return sqlstore.Open(ctx, sqlstore.Config{Dir: cfg.DataDir, Sync: cfg.Store.Sync}, log)
+// Channels are those to work for; none = all.
+func openStore(ctx context.Context, cfg *config.Config, log *slog.Logger, channels ...string) (*sqlstore.Store, error) {
+	return sqlstore.Open(ctx, sqlstore.Config{Dir: cfg.DataDir, Sync: cfg.Store.Sync, Channels: channels}, log)
 }
 
 func socketPath(cfg *config.Config) string { return filepath.Join(cfg.DataDir, "control.sock") }
 
-// assemble builds the gateway that the config describes, with its chats or, for
-// a command that only wants tools, without. audit is where admins' deeds go.
-func assemble(cfg *config.Config, store *sqlstore.Store, audit ports.Audit, listener net.Listener, chats bool, log *slog.Logger) (*gateway.Gateway, error) {
-	opt := gateway.Options{Store: store, Audit: audit, Listener: listener, Log: log, Turns: cfg.Limits.Turns, Drain: cfg.Limits.DrainTimeout,
+// door is where HTTP comes in, and the token that opens it to admins. The zero
+// door is shut.
+type door struct {
+	net.Listener
+	token ports.Secret
+}
+
+// chats are the ways to talk to the gateway. A command that only wants tools has none.
+type chats struct {
+	platforms bool // the channels of the config
+	terminals terminals
+}
+
+// assemble builds the gateway that the config describes, with these chats. audit
+// is where admins' deeds go.
+func assemble(cfg *config.Config, store *sqlstore.Store, audit ports.Audit, in door, chats chats, log *slog.Logger) (*gateway.Gateway, error) {
+	opt := gateway.Options{Store: store, Audit: audit, Listener: in.Listener, AdminToken: in.token, Log: log, Turns: cfg.Limits.Turns, Drain: cfg.Limits.DrainTimeout,
 		Ask:    ask.Config{Expires: cfg.Ask.Expires, OnMessage: ask.OnMessage(cfg.Ask.OnMessage), GroupWait: cfg.Ask.GroupWait},
 		Access: accessOf(cfg), Tools: toolsOf(cfg)}
 	var err error
 	if opt.Sources, err = sourcesOf(cfg, store, log); err != nil {
 		return nil, err
 	}
-	if !chats {
+	if !chats.platforms && len(chats.terminals) == 0 {
 		return gateway.New(opt), nil
 	}
 	if opt.Agents, err = agentsOf(cfg, store, log); err != nil {
 		return nil, err
 	}
+	opt.Channels = chats.terminals.channels()
 	for _, name := range slices.Sorted(maps.Keys(cfg.Channels)) {
+		if !chats.platforms {
+			break
+		}
 		c := cfg.Channels[name]
 		port, err := channels[c.Type].build(c.Section, parts{name: name, log: log.With("channel", name), store: store})
 		if err != nil {
@@ -67,7 +85,7 @@ func sourcesOf(cfg *config.Config, store *sqlstore.Store, log *slog.Logger) ([]g
 		if !cfg.MCP.Enabled || !s.Enabled {
 			continue
 		}
-		port, err := server.build(s.Section.With("cwd", home), parts{name: name, log: log.With("mcp_server", name)})
+		port, err := server.build(s.Section, parts{name: name, home: home, log: log.With("mcp_server", name)})
 		if err != nil {
 			return nil, err
 		}
@@ -125,6 +143,9 @@ func accessOf(cfg *config.Config) access.Config {
 	for name, c := range cfg.Channels {
 		a := cfg.Access.With(c.Access)
 		out.Channels[name] = access.Rules{Mode: access.Mode(a.Mode), Groups: access.Groups(a.Groups), Count: a.Rate.Count, Per: a.Rate.Per}
+	}
+	for name := range cfg.Agents {
+		out.Channels[terminalName(name)] = access.Rules{Mode: access.Owner}
 	}
 	for name, p := range cfg.People {
 		out.People[name] = access.Listed{Identities: p.IDs, Role: ports.Role(p.Role)}

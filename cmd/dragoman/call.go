@@ -17,7 +17,11 @@ func newCall(file *string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "call NAME [JSON]",
 		Short: "Call one tool as an admin",
-		Args:  between(1, 2, "NAME [JSON] [--timeout D]"),
+		Long: `Call one tool as an admin: a policy of "deny" holds, "ask" is skipped, and the
+call is audited. JSON is the tool's arguments, {} by default. A call that did not
+go well ends with exit code 1; --json prints what came of it either way.`,
+		Example: `  dragoman call files__read_text_file '{"path": "notes.txt"}'`,
+		Args:    between(1, 2, "NAME [JSON] [--timeout D]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			input := json.RawMessage("{}")
 			if len(args) == 2 {
@@ -52,7 +56,7 @@ func newCall(file *string) *cobra.Command {
 func printReport(cmd *cobra.Command, r ports.CallReport, asJSON bool) error {
 	switch {
 	case asJSON:
-		if err := printJSON(cmd.OutOrStdout(), r); err != nil {
+		if err := printJSON(cmd.OutOrStdout(), scriptReport{r, contentOf(r.Content)}); err != nil {
 			return err
 		}
 	case r.IsError:
@@ -64,4 +68,51 @@ func printReport(cmd *cobra.Command, r ports.CallReport, asJSON bool) error {
 		return errSaid
 	}
 	return nil
+}
+
+// scriptReport is a report as a script sees it: every key is always there.
+type scriptReport struct {
+	ports.CallReport
+	Content []content `json:"content"`
+}
+
+// content is a piece of a result in the form that MCP gives it (MCP, schema, ContentBlock).
+type content struct {
+	Type        string    `json:"type"`
+	Text        *string   `json:"text,omitempty"`
+	Data        []byte    `json:"data,omitempty"`
+	MIMEType    string    `json:"mimeType,omitempty"`
+	URI         string    `json:"uri,omitempty"`
+	Name        string    `json:"name,omitempty"`
+	Description string    `json:"description,omitempty"`
+	Resource    *resource `json:"resource,omitempty"`
+}
+
+// resource is what content of type "resource" holds.
+type resource struct {
+	URI      string  `json:"uri"`
+	MIMEType string  `json:"mimeType,omitempty"`
+	Text     *string `json:"text,omitempty"`
+	Blob     []byte  `json:"blob,omitempty"`
+}
+
+func contentOf(blocks []ports.Block) []content {
+	list := []content{}
+	for _, b := range blocks {
+		switch b.Kind {
+		case ports.BlockLink:
+			list = append(list, content{Type: "resource_link", URI: b.URI, Name: b.Name, Description: b.Text, MIMEType: b.MIME})
+		case ports.BlockResource:
+			r := &resource{URI: b.URI, MIMEType: b.MIME, Blob: b.Data}
+			if len(b.Data) == 0 {
+				r.Text = &b.Text
+			}
+			list = append(list, content{Type: "resource", Resource: r})
+		case ports.BlockText:
+			list = append(list, content{Type: "text", Text: &b.Text})
+		default:
+			list = append(list, content{Type: string(b.Kind), Data: b.Data, MIMEType: b.MIME})
+		}
+	}
+	return list
 }

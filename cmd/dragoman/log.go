@@ -14,13 +14,16 @@ import (
 
 // newLog makes the logger that the config asks for, on w: colours on a terminal,
 // JSON for machines.
-func newLog(cfg config.Log, w *os.File) *slog.Logger {
+func newLog(cfg config.Log, w *os.File) *slog.Logger { return newLogTo(cfg, w, w) }
+
+// newLogTo is newLog for lines that reach like by way of w.
+func newLogTo(cfg config.Log, w io.Writer, like *os.File) *slog.Logger {
 	var level slog.Level
 	if level.UnmarshalText([]byte(cfg.Level)) != nil {
 		level = slog.LevelInfo
 	}
-	pretty := cfg.Format == "pretty" || cfg.Format == "" && isatty.IsTerminal(w.Fd())
-	return slog.New(newHandler(w, level, pretty, isatty.IsTerminal(w.Fd())))
+	pretty := cfg.Format == "pretty" || cfg.Format == "" && isatty.IsTerminal(like.Fd())
+	return slog.New(newHandler(w, level, pretty, isatty.IsTerminal(like.Fd())))
 }
 
 func newHandler(w io.Writer, level slog.Level, pretty, colour bool) slog.Handler {

@@ -63,8 +63,24 @@ func newRoot(hard context.Context) *cobra.Command {
 	root.PersistentFlags().StringVar(&file, "config", "", "config file (default ./dragoman.json if it is there, else the built-in default)")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newRun(hard, &file), newCheck(&file), newTools(&file), newCall(&file), newPair(&file), newVersion(), newDesk())
+	root.AddCommand(newRun(hard, &file), newChat(hard, &file), newInit(&file), newCheck(&file), newSchema(), newServers(&file), newTools(&file), newCall(&file), newPair(&file), newVersion(), newDesk())
+	root.SetHelpCommand(newHelp(root))
 	return root
+}
+
+// newHelp is cobra's own, but that a topic it does not know is wrong usage.
+func newHelp(root *cobra.Command) *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "Help about a command",
+		RunE: func(_ *cobra.Command, args []string) error {
+			about, rest, err := root.Find(args)
+			if err != nil || len(rest) > 0 {
+				return usageError{fmt.Errorf("there is no command %q to help with (dragoman -h lists them)", strings.Join(args, " "))}
+			}
+			return about.Help()
+		},
+	}
 }
 
 // none refuses arguments; as for every command, wrong usage is told apart.

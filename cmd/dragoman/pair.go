@@ -36,7 +36,7 @@ func newPairList(file *string) *cobra.Command {
 					return err
 				}
 				if asJSON {
-					return printJSON(cmd.OutOrStdout(), list)
+					return printJSON(cmd.OutOrStdout(), append([]ports.Pairing{}, list...))
 				}
 				return printPairings(cmd.OutOrStdout(), list)
 			})
@@ -98,14 +98,14 @@ func printPairings(w io.Writer, list []ports.Pairing) error {
 		if !p.Expires.IsZero() {
 			expires = "in " + time.Until(p.Expires).Round(time.Minute).String()
 		}
-		fmt.Fprintf(tab, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", p.State, p.Code, p.Identity, p.Name, p.Role, p.ID, expires)
+		fmt.Fprintf(tab, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", p.State, p.Code, oneLine(p.Identity), oneLine(p.Name), p.Role, p.ID, expires)
 	}
 	return tab.Flush()
 }
 
 func who(p ports.Pairing) string {
 	if p.Name == "" {
-		return p.Identity
+		return oneLine(p.Identity)
 	}
-	return fmt.Sprintf("%s (%s)", p.Name, p.Identity)
+	return fmt.Sprintf("%s (%s)", oneLine(p.Name), oneLine(p.Identity))
 }

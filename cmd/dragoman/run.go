@@ -48,7 +48,15 @@ func run(ctx, hard context.Context, file string) (err error) {
 	if listener != nil {
 		defer listener.Close()
 	}
-	g, err := assemble(cfg, store, store, listener, true, log)
+	token, err := adminToken(cfg, log)
+	if err != nil {
+		return err
+	}
+	local, err := newTerminals(cfg, store, log)
+	if err != nil {
+		return err
+	}
+	g, err := assemble(cfg, store, store, door{listener, token}, chats{platforms: true, terminals: local}, log)
 	if err != nil {
 		return err
 	}
@@ -57,15 +65,15 @@ func run(ctx, hard context.Context, file string) (err error) {
 		return err
 	}
 	welcome(cfg, name, code, listener)
-	return serve(ctx, hard, g, socketPath(cfg), log)
+	return serve(ctx, hard, g, local, socketPath(cfg), log)
 }
 
 // serve runs the gateway and, beside it, the control socket.
-func serve(ctx, hard context.Context, g *gateway.Gateway, socket string, log *slog.Logger) error {
+func serve(ctx, hard context.Context, g *gateway.Gateway, local terminals, socket string, log *slog.Logger) error {
 	beside, stop := context.WithCancel(hard)
 	var work sync.WaitGroup
 	work.Go(func() {
-		if err := control.Serve(beside, socket, g); err != nil {
+		if err := control.Serve(beside, socket, g, local.find); err != nil {
 			log.Error("control_socket_failed", "err", err)
 		}
 	})
@@ -104,7 +112,7 @@ func welcome(cfg *config.Config, name, code string, listener net.Listener) {
 		}
 	}
 	if len(cfg.Channels) == 0 {
-		fmt.Fprintln(w, "Nobody can write to it: the config has no \"channels\".")
+		fmt.Fprintln(w, "Only \"dragoman chat\" can write to it: the config has no \"channels\".")
 	}
 	if code == "" || len(ways) == 0 {
 		return

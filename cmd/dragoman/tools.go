@@ -41,6 +41,11 @@ func newTools(file *string) *cobra.Command {
 						return fmt.Errorf("there is no tool %q (dragoman tools lists them)", args[0])
 					}
 				}
+				for i := range list { // every key of a listing has a value of its kind
+					if len(list[i].InputSchema) == 0 {
+						list[i].InputSchema = json.RawMessage(`{"type":"object"}`)
+					}
+				}
 				w := cmd.OutOrStdout()
 				switch {
 				case asJSON:
@@ -82,12 +87,21 @@ func plain(s string) string {
 }
 
 func printTools(w io.Writer, list []ports.ToolInfo) error {
+	if len(list) == 0 {
+		_, err := fmt.Fprintln(w, "There is no tool.")
+		return err
+	}
 	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tab, "TOOL\tPOLICY\tSTATE\tDESCRIPTION")
+	longest := 0
+	for _, t := range list {
+		longest = max(longest, len(t.Name))
+	}
+	room := max(pageWidth-longest-len("  POLICY  unavailable  "), 30)
 	for _, t := range list {
 		line, _, _ := strings.Cut(strings.TrimSpace(plain(t.Description)), "\n")
-		if short := []rune(line); len(short) > 70 {
-			line = string(short[:69]) + "…"
+		if short := []rune(line); len(short) > room {
+			line = string(short[:room-1]) + "…"
 		}
 		fmt.Fprintf(tab, "%s\t%s\t%s\t%s\n", t.Name, t.Policy, t.State, line)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"reflect"
 	"slices"
 
 	"dragoman/adapters/builtin"
@@ -12,6 +13,7 @@ import (
 	"dragoman/adapters/openai"
 	"dragoman/adapters/sqlstore"
 	"dragoman/adapters/telegram"
+	"dragoman/adapters/terminal"
 	"dragoman/adapters/web"
 	"dragoman/config"
 	"dragoman/ports"
@@ -29,13 +31,17 @@ var (
 		"openai": logged[ports.ModelPort](openai.New),
 		"demo":   logged[ports.ModelPort](demo.New),
 	}
-	server  = logged[ports.ToolSource](mcp.New)
+	server  = build(func(c mcp.Config, p parts) (ports.ToolSource, error) { return mcp.New(c.In(p.home), p.log) })
 	builtIn = func(store *sqlstore.Store) ports.ToolSource { return builtin.New(store) }
+	console = func(p parts) (*terminal.Channel, error) {
+		return terminal.New(terminal.Deps{Feed: p.store.Feed(p.name), Fates: p.store.Fates(p.name), Log: p.log})
+	}
 )
 
 // parts is what an adapter may be built with.
 type parts struct {
 	name  string // its name in the config
+	home  string // the folder of the config file
 	log   *slog.Logger
 	store *sqlstore.Store // nil when the config is only checked
 }
@@ -43,8 +49,9 @@ type parts struct {
 // factory decodes a section of the config into the adapter's own Config, and
 // builds the adapter of it.
 type factory[P any] struct {
-	check func(s config.Section) error
-	build func(s config.Section, p parts) (P, error)
+	config reflect.Type // what the section is decoded into
+	check  func(s config.Section) error
+	build  func(s config.Section, p parts) (P, error)
 }
 
 // build makes the factory of a constructor.
@@ -55,6 +62,7 @@ func build[P, C any](construct func(C, parts) (P, error)) factory[P] {
 		return c, err
 	}
 	return factory[P]{
+		config: reflect.TypeFor[C](),
 		check: func(s config.Section) error {
 			_, err := decode(s)
 			return err
@@ -95,7 +103,8 @@ func checkSections(cfg *config.Config) error {
 	}
 	errs = append(errs, checkOneWeb(cfg))
 	for _, name := range slices.Sorted(maps.Keys(cfg.MCPServers)) {
-		errs = append(errs, server.check(cfg.MCPServers[name].Section))
+		_, err := server.build(cfg.MCPServers[name].Section, parts{}) // New finds what is wrong between keys
+		errs = append(errs, err)
 	}
 	return config.Join(errs...)
 }

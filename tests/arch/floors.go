@@ -29,7 +29,8 @@ var floors = []floor{
 	{"tests/*test", []string{"ports"}, noLibrary, []string{"ports", "adapters/*", "tests/*"}},
 	{"tests/fake", nil, noLibrary, []string{"tests/*"}},
 	{"tests/arch", nil, noLibrary, nil},
-	{"tests/*", []string{"ports", "tests/*"}, anyLibrary, []string{"ports", "tests/*"}}, // these drive the binary
+	{"tests/examples", []string{"ports"}, anyLibrary, []string{"ports", "adapters/mcp", "tests/*"}}, // an adapter that is not shipped, and MCP servers
+	{"tests/*", []string{"ports", "tests/*"}, anyLibrary, []string{"ports", "tests/*"}},             // these drive the binary
 }
 
 // sdks are the libraries that stand for a platform, a wire or a surface, with
@@ -62,7 +63,7 @@ func anyLibrary(string) bool { return true }
 func noLibrary(string) bool  { return false }
 
 func configLibrary(imported string) bool {
-	return within(imported, "github.com/tailscale/hujson") || within(imported, "github.com/go-playground/validator/v10")
+	return within(imported, "github.com/tailscale/hujson") || within(imported, "github.com/go-playground/validator/v10") || within(imported, "github.com/invopop/jsonschema")
 }
 
 func smallLibrary(imported string) bool {

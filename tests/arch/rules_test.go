@@ -32,6 +32,8 @@ var house = map[string]string{
 	"tests/channeltest/kit_test.go":         source("channeltest", "dragoman/adapters/telegram"),
 	"tests/storetest/kit.go":                source("storetest", "dragoman/ports"),
 	"tests/fake/telegram/server.go":         source("telegram", "net/http", "time") + "\nfunc slow() { time.Sleep(1) }",
+	"tests/examples/linechat/channel.go":    source("linechat", "dragoman/ports", "github.com/cenkalti/backoff/v5"),
+	"tests/examples/servers_test.go":        source("examples", "dragoman/adapters/mcp", "dragoman/tests/toolsourcetest"),
 	"tests/e2e/harness_test.go":             source("e2e", "github.com/chromedp/chromedp", "dragoman/ports", "dragoman/tests/fake/telegram"),
 }
 
@@ -76,6 +78,13 @@ var broken = []struct {
 	{"floors", "a fake knows ports", map[string]string{"tests/fake/telegram/a.go": source("telegram", "dragoman/ports")},
 		[]string{"tests/fake/telegram/a.go:3: tests/fake must not import ports"}},
 
+	{"floors", "an example leans on more than an adapter may", map[string]string{"tests/examples/linechat/a.go": source("linechat", "dragoman/core/agent", "dragoman/adapters/internal/markdown", "dragoman/tests/fake/telegram")},
+		[]string{
+			"tests/examples/linechat/a.go:3: tests/examples must not import core/agent",
+			"tests/examples/linechat/a.go:4: tests/examples must not import adapters/internal/markdown",
+			"tests/examples/linechat/a.go:5: tests/examples must not import tests/fake/telegram",
+		}},
+
 	{"test-floors", "an adapter is tested with the core", map[string]string{"adapters/telegram/a_test.go": source("telegram_test", "dragoman/core/agent", "dragoman/config")},
 		[]string{
 			"adapters/telegram/a_test.go:3: adapters/telegram must not import core/agent",
@@ -83,6 +92,11 @@ var broken = []struct {
 		}},
 	{"test-floors", "a core part is tested with another", map[string]string{"core/ask/a_test.go": source("ask", "dragoman/core/agent")},
 		[]string{"core/ask/a_test.go:3: core/ask must not import core/agent"}},
+	{"test-floors", "an example is tested with the gateway", map[string]string{"tests/examples/linechat/a_test.go": source("linechat", "dragoman/core/gateway", "dragoman/adapters/sqlstore")},
+		[]string{
+			"tests/examples/linechat/a_test.go:3: tests/examples must not import core/gateway",
+			"tests/examples/linechat/a_test.go:4: tests/examples must not import adapters/sqlstore",
+		}},
 	{"test-floors", "the end-to-end tests look inside", map[string]string{"tests/e2e/a_test.go": source("e2e", "dragoman/core/agent")},
 		[]string{"tests/e2e/a_test.go:3: tests/e2e must not import core/agent"}},
 

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"dragoman/ports"
+)
+
+// pageWidth is how many columns a listing may take for its sentences.
+const pageWidth = 100
+
+func newServers(file *string) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "servers",
+		Short: "List the MCP servers: transport, state, protocol, tools, restarts, last error, end of stderr",
+		Long: `List the MCP servers of the gateway that runs on the config's data_dir. Where
+none runs, connect to them, wait for each until it is ready or its timeout is
+over, and leave nothing behind.`,
+		Args: listingOnly,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return withServers(cmd.Context(), *file, func(ctx context.Context, a ports.Admin) error {
+				list, err := a.Servers(ctx)
+				switch {
+				case err != nil:
+					return err
+				case asJSON:
+					return printJSON(cmd.OutOrStdout(), forScripts(list))
+				}
+				return printServers(cmd.OutOrStdout(), list)
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// listingOnly takes no argument, and says so of the verbs that one might look for here.
+func listingOnly(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	switch args[0] {
+	case "reconnect", "enable", "disable":
+		return usageError{fmt.Errorf("dragoman servers only lists, it cannot %s a server yet "+
+			"(set \"enabled\" of the server in the config and restart the gateway)", args[0])}
+	}
+	return usageError{fmt.Errorf("usage: %s [--json], without %q", cmd.CommandPath(), args[0])}
+}
+
+// serverLine is a server as a script sees it: every key is always there.
+type serverLine struct {
+	ports.ServerInfo
+	RetryIn string   `json:"retry_in"` // "" = it does not wait for a new try
+	Stderr  []string `json:"stderr"`
+}
+
+func forScripts(list []ports.ServerInfo) []serverLine {
+	lines := make([]serverLine, len(list))
+	for i, s := range list {
+		lines[i] = serverLine{ServerInfo: s, Stderr: append([]string{}, s.Stderr...)}
+		if s.RetryIn > 0 {
+			lines[i].RetryIn = s.RetryIn.String()
+		}
+	}
+	return lines
+}
+
+// printServers prints a row for each server, and under it, if it is in trouble, why.
+func printServers(w io.Writer, list []ports.ServerInfo) error {
+	if len(list) == 0 {
+		_, err := fmt.Fprintln(w, `There is no MCP server: the config has none under "mcp_servers" that is enabled.`)
+		return err
+	}
+	var table strings.Builder
+	tab := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tab, "SERVER\tTRANSPORT\tSTATE\tPROTOCOL\tTOOLS\tRESTARTS")
+	for _, s := range list {
+		fmt.Fprintf(tab, "%s\t%s\t%s\t%s\t%d\t%d\n", s.Name, cmp.Or(s.Transport, "-"), s.Phase, cmp.Or(plain(s.Protocol), "-"), s.Tools, s.Restarts)
+	}
+	err := tab.Flush()
+	rows := strings.SplitAfter(table.String(), "\n")
+	_, headErr := io.WriteString(w, rows[0])
+	for i, s := range list {
+		_, rowErr := io.WriteString(w, rows[i+1]+trouble(s))
+		err = errors.Join(err, rowErr)
+	}
+	return errors.Join(err, headErr)
+}
+
+// trouble says what is wrong with a server, with its last words; "" if nothing is.
+func trouble(s ports.ServerInfo) string {
+	why := oneLine(s.Err)
+	if s.Phase == ports.PhaseReady && why == "" {
+		return ""
+	}
+	if s.RetryIn > 0 {
+		why = strings.TrimPrefix(why+"; next try in "+s.RetryIn.Round(100*time.Millisecond).String(), "; ")
+	}
+	var b strings.Builder
+	if why != "" {
+		wrap(&b, "  last error: ", why)
+	}
+	for _, line := range s.Stderr[max(0, len(s.Stderr)-stderrShown):] {
+		wrap(&b, "  stderr: ", oneLine(line))
+	}
+	return b.String()
+}
+
+// oneLine is a text of others without line ends and what steers a terminal.
+func oneLine(s string) string { return strings.Join(strings.Fields(plain(s)), " ") }
+
+// wrap writes a text behind a label, in as many lines as it needs.
+func wrap(b *strings.Builder, label, text string) {
+	indent := strings.Repeat(" ", len(label))
+	rest := []rune(text)
+	for room := pageWidth - len(label); len(rest) > room; label = indent {
+		end := room
+		for end > room/2 && rest[end] != ' ' { // a word longer than half a line is cut
+			end--
+		}
+		if rest[end] != ' ' {
+			end = room
+		}
+		fmt.Fprintf(b, "%s%s\n", label, string(rest[:end]))
+		rest = []rune(strings.TrimLeft(string(rest[end:]), " "))
+	}
+	fmt.Fprintf(b, "%s%s\n", label, string(rest))
+}
