@@ -172,6 +172,7 @@ func (s *Server) limit(c *chat) *reply {
 	soon := s.opts.PerChat > 0 && now.Sub(c.lastPost) < s.opts.PerChat
 	many := s.opts.Overall > 0 && len(s.posts) >= s.opts.Overall
 	if soon || many {
+		s.refused(c)
 		wait := max(1, int(s.opts.PerChat.Round(time.Second)/time.Second))
 		return &reply{
 			Code: http.StatusTooManyRequests, Description: "Too Many Requests: retry after",

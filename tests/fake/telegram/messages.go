@@ -171,7 +171,9 @@ func (s *Server) sendMessage(_ context.Context, p params) reply {
 	if no = s.limit(c); no != nil {
 		return *no
 	}
-	return result(*c.add(m))
+	c.add(m)
+	s.show(c, m, false)
+	return result(*m)
 }
 
 // replyTarget is the message that reply_parameters name.
@@ -262,6 +264,7 @@ func (s *Server) change(c *chat, m *message, what said) reply {
 	next.EditDate = time.Now().Unix()
 	c.messages[m.ID-1] = &next
 	c.edits[m.ID]++
+	s.show(c, &next, true)
 	return result(next)
 }
 

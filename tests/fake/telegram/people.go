@@ -151,7 +151,7 @@ func (u *User) post(chatID int64, m *message) int {
 	}
 	c.add(m)
 	if c.info.Type == "private" || !u.s.opts.Privacy || u.s.concerns(m) {
-		u.s.push("message", asJSON(m))
+		u.s.push(chatID, "message", asJSON(m))
 	}
 	return m.ID
 }
@@ -177,7 +177,7 @@ func (u *User) press(chatID int64, messageID int, button string) error {
 			if b.Data == nil || b.Text != button && *b.Data != button {
 				continue
 			}
-			u.s.push("callback_query", asJSON(callbackQuery{
+			u.s.push(chatID, "callback_query", asJSON(callbackQuery{
 				ID: u.s.newQuery(), From: u.user, Message: m, Instance: fmt.Sprint(chatID), Data: *b.Data,
 			}))
 			return nil

@@ -31,6 +31,8 @@ type Options struct {
 	Overall int
 	// Privacy keeps from the bot what in a group is not said to it.
 	Privacy bool
+	// Watch hears what passes.
+	Watch Watch
 }
 
 // Server is the fake. Safe for many goroutines.
@@ -157,6 +159,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		write(w, badRequest(err.Error()))
 		return
+	}
+	if s.opts.Watch.Called != nil {
+		s.opts.Watch.Called(m.name)
 	}
 	defer s.begin(m.name)()
 	s.serve(w, r, m, p)

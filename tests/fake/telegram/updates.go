@@ -10,6 +10,7 @@ import (
 // update is one that the bot has not acknowledged.
 type update struct {
 	id   int64
+	chat int64 // 0 if it is of none
 	body json.RawMessage
 }
 
@@ -39,18 +40,18 @@ func (s *Server) Offset() int64 {
 func (s *Server) Raw(kind, value string) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.push(kind, json.RawMessage(value))
+	return s.push(0, kind, json.RawMessage(value))
 }
 
 // push appends an update if the bot wants such. s.mu is held.
-func (s *Server) push(kind string, value json.RawMessage) int64 {
+func (s *Server) push(chat int64, kind string, value json.RawMessage) int64 {
 	if wanted := s.allowed[kind]; len(s.allowed) > 0 && !wanted || len(s.allowed) == 0 && optIn[kind] {
 		return 0
 	}
 	id := s.nextID
 	s.nextID++
 	body := asJSON(map[string]json.RawMessage{"update_id": asJSON(id), kind: value})
-	s.queue = append(s.queue, update{id, body})
+	s.queue = append(s.queue, update{id, chat, body})
 	close(s.wake)
 	s.wake = make(chan struct{})
 	return id
@@ -84,6 +85,7 @@ func (s *Server) getUpdates(ctx context.Context, p params) reply {
 	defer deadline.Stop()
 	for {
 		if n := min(int(limit), len(s.queue)); n > 0 || p.int("timeout") <= 0 {
+			s.handOut(s.queue[:n])
 			return result(bodies(s.queue[:n]))
 		}
 		wake := s.wake

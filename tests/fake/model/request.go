@@ -1,0 +1,135 @@
+package model
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+const maxRequest = 64 << 20
+
+// Request is what a client asked, as far as an answer may depend on it.
+type Request struct {
+	Model    string
+	Messages []Message
+	Tools    []string // the names of those offered
+	Stream   bool
+	Usage    bool // the stream is to end with the tokens used
+}
+
+// Message is one of a conversation. Parts of a text are joined; other parts are left out.
+type Message struct {
+	Role   string
+	Text   string
+	Calls  []string // ids of the calls that an assistant made
+	Answer string   // id of the call that a tool's result answers
+}
+
+// Last is the newest message.
+func (r Request) Last() Message { return r.Messages[len(r.Messages)-1] }
+
+// Said is the newest message of the user.
+func (r Request) Said() string {
+	for _, m := range slices.Backward(r.Messages) {
+		if m.Role == "user" {
+			return m.Text
+		}
+	}
+	return ""
+}
+
+func read(w http.ResponseWriter, r *http.Request) (Request, error) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
+	if err != nil {
+		return Request{}, errors.New("the request cannot be read")
+	}
+	var wire struct {
+		Model    string
+		Stream   bool
+		Messages []struct {
+			Role      string
+			Content   json.RawMessage
+			ToolCalls []struct{ ID string } `json:"tool_calls"`
+			Answers   string                `json:"tool_call_id"`
+		}
+		Tools []struct {
+			Function struct{ Name string }
+		}
+		StreamOptions struct {
+			Usage bool `json:"include_usage"`
+		} `json:"stream_options"`
+	}
+	if err := json.Unmarshal(body, &wire); err != nil {
+		return Request{}, fmt.Errorf("the request is not JSON as it should be: %w", err)
+	}
+	req := Request{Model: wire.Model, Stream: wire.Stream, Usage: wire.StreamOptions.Usage}
+	for _, t := range wire.Tools {
+		req.Tools = append(req.Tools, t.Function.Name)
+	}
+	for i, m := range wire.Messages {
+		said := Message{Role: m.Role, Answer: m.Answers}
+		if said.Text, err = text(m.Content); err != nil {
+			return Request{}, fmt.Errorf("message %d: %w", i, err)
+		}
+		for _, c := range m.ToolCalls {
+			said.Calls = append(said.Calls, c.ID)
+		}
+		req.Messages = append(req.Messages, said)
+	}
+	return req, req.check()
+}
+
+// text reads a content, which is a string, parts, or nothing.
+func text(content json.RawMessage) (string, error) {
+	if len(content) == 0 || content[0] == 'n' {
+		return "", nil
+	}
+	var plain string
+	if content[0] == '"' {
+		err := json.Unmarshal(content, &plain)
+		return plain, err
+	}
+	var parts []struct{ Text string }
+	if err := json.Unmarshal(content, &parts); err != nil {
+		return "", errors.New("content is neither a string nor parts")
+	}
+	var all strings.Builder
+	for _, p := range parts {
+		all.WriteString(p.Text)
+	}
+	return all.String(), nil
+}
+
+// check holds a conversation to its order.
+func (r Request) check() error {
+	if r.Model == "" {
+		return errors.New("no model is named")
+	}
+	if len(r.Messages) == 0 {
+		return errors.New("there are no messages")
+	}
+	var open []string // calls without a result
+	for i, m := range r.Messages {
+		at := slices.Index(open, m.Answer)
+		switch {
+		case !slices.Contains([]string{"system", "developer", "user", "assistant", "tool"}, m.Role):
+			return fmt.Errorf("message %d has the role %q", i, m.Role)
+		case m.Role == "tool" && at < 0:
+			return fmt.Errorf("message %d answers the call %q, which was not made right before", i, m.Answer)
+		case m.Role == "tool":
+			open = slices.Delete(open, at, at+1)
+		case len(open) > 0:
+			return fmt.Errorf("message %d comes before the result of the call %q", i, open[0])
+		default:
+			open = slices.Clone(m.Calls)
+		}
+	}
+	if len(open) > 0 {
+		return fmt.Errorf("the call %q has no result", open[0])
+	}
+	return nil
+}
