@@ -196,19 +196,41 @@ func freeAddress(t testing.TB) string {
 // binaries is where gatewayBinary builds; TestMain removes it.
 var binaries string
 
-// build is shared by all tests of a run.
-var build = sync.OnceValues(func() (string, error) {
-	bin := filepath.Join(binaries, "dragoman")
-	args := []string{"build", "-o", bin}
-	if raceEnabled() {
-		args = append(args, "-race")
+// build and buildPlain are shared by all tests of a run.
+var (
+	build      = sync.OnceValues(func() (string, error) { return compile("dragoman", raceEnabled()) })
+	buildPlain = sync.OnceValues(func() (string, error) { return compile("dragoman-plain", false) })
+)
+
+func compile(name string, race bool) (string, error) {
+	bin := filepath.Join(binaries, name)
+	cmd := exec.Command("go", "build", "-o", bin)
+	if race {
+		cmd.Args = append(cmd.Args, "-race")
+	} else {
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // as it is shipped
 	}
-	out, err := exec.Command("go", append(args, "dragoman/cmd/dragoman")...).CombinedOutput()
+	cmd.Args = append(cmd.Args, "dragoman/cmd/dragoman")
+	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("go build: %w\n%s", err, out)
 	}
 	return bin, nil
-})
+}
+
+// plainBinary is the path of the gateway as it is shipped, without the race
+// detector, for tests that measure.
+func plainBinary(t testing.TB) string {
+	t.Helper()
+	if !raceEnabled() {
+		return gatewayBinary(t)
+	}
+	bin, err := buildPlain()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bin
+}
 
 // gatewayBinary is the path of the gateway, with the race detector if the test has it.
 func gatewayBinary(t testing.TB) string {
@@ -228,6 +250,9 @@ func raceEnabled() bool {
 func TestMain(m *testing.M) {
 	if os.Getenv("E2E_STAND_IN") != "" {
 		standIn()
+	}
+	if os.Getenv("E2E_TOOLS") != "" {
+		serveTools()
 	}
 	os.Exit(run(m))
 }

@@ -1,0 +1,363 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"dragoman/tests/fake/telegram"
+)
+
+// hostile is a gateway on the fake Telegram with a model, and tools, that mean it ill.
+type hostile struct {
+	*gateway
+	tg    *telegram.Server
+	model *badModel
+}
+
+// hostileConfig is the config with more keys of the model, more keys at the top,
+// and servers.
+func hostileConfig(tg *telegram.Server, model *badModel, ofModel, servers, more string) string {
+	return `{
+	"version": 1, "listen": "${LISTEN}",
+	"models": {"main": {"type": "openai", "base_url": ` + quoted(model.URL) + `, "model": "m", "api_key": ` + quoted(modelKey) + ofModel + `}},
+	"channels": {"tg": {"type": "telegram", "token": ` + quoted(tg.Token()) + `, "api_url": ` + quoted(tg.URL()) + `, "sends_in_flight": 64}},
+	"access": {"mode": "open", "rate": ""},
+	"mcp_servers": {` + servers + `},
+	"tools": {"default": "allow"},
+	` + more + `
+	"log": {"format": "json", "level": "info"}
+}`
+}
+
+func startHostile(t testing.TB, ofModel, servers, more string) *hostile {
+	t.Helper()
+	tg := telegram.New(telegram.Options{})
+	t.Cleanup(tg.Close)
+	model := startBadModel(t)
+	g := startGateway(t, hostileConfig(tg, model, ofModel, servers, more))
+	return &hostile{gateway: g, tg: tg, model: model}
+}
+
+// reference is how a failure ends in a chat.
+var reference = regexp.MustCompile(`(?s)^[A-Z][^\n]*[.]\n\nReference: ([a-z2-7]{6})$`)
+
+// outcome waits until the last of n messages of a chat is what it should be: a
+// preview that is not the answer yet is waited out.
+func (h *hostile) outcome(t testing.TB, u *telegram.User, n int, want func(text string) error) string {
+	t.Helper()
+	var text string
+	eventually(t, time.Minute, fmt.Sprintf("outcome %d in chat %d", n, u.ID()), func() error {
+		sent := h.tg.Sent(u.ID())
+		if len(sent) < n {
+			return fmt.Errorf("there are %d", len(sent))
+		}
+		text = sent[n-1].Text
+		return want(text)
+	})
+	return text
+}
+
+func is(want string) func(string) error {
+	return func(text string) error {
+		if text != want {
+			return fmt.Errorf("it is %q, want %q", text, want)
+		}
+		return nil
+	}
+}
+
+func contains(want string) func(string) error {
+	return func(text string) error {
+		if !strings.Contains(text, want) {
+			return fmt.Errorf("it is %q, want one with %q", text, want)
+		}
+		return nil
+	}
+}
+
+func matches(pattern string) func(string) error {
+	return func(text string) error {
+		if !regexp.MustCompile(pattern).MatchString(text) {
+			return fmt.Errorf("it is %q, want %s", text, pattern)
+		}
+		return nil
+	}
+}
+
+// failure is a sentence of ours that contains some words, with a reference.
+func failure(words string) func(string) error {
+	return func(text string) error {
+		if !reference.MatchString(text) || !strings.Contains(text, words) {
+			return fmt.Errorf("it is %q, want a failure with %q", text, words)
+		}
+		return nil
+	}
+}
+
+// only checks that a chat shows these messages and no others.
+func (h *hostile) only(t testing.TB, u *telegram.User, want ...string) {
+	t.Helper()
+	var texts []string
+	for _, m := range h.tg.Sent(u.ID()) {
+		texts = append(texts, m.Text)
+	}
+	if fmt.Sprintf("%q", texts) != fmt.Sprintf("%q", want) {
+		t.Errorf("chat %d shows %q, want %q", u.ID(), texts, want)
+	}
+}
+
+// logged are the lines of the log, as far as they are JSON, with this message.
+func (h *hostile) logged(msg string) []map[string]any {
+	var found []map[string]any
+	for _, line := range h.proc.Lines() {
+		var l map[string]any
+		if strings.Contains(line, msg) && json.Unmarshal([]byte(line), &l) == nil && l["msg"] == msg {
+			found = append(found, l)
+		}
+	}
+	return found
+}
+
+// failedOnce checks that the log knows each reference by exactly one line that
+// says why, and returns those lines by reference.
+func (h *hostile) failedOnce(t testing.TB, references map[string]string) {
+	t.Helper()
+	lines := map[string]int{}
+	for _, l := range h.logged("turn_failed") {
+		ref, _ := l["ref"].(string)
+		lines[ref]++
+		if l["kind"] == nil || l["err"] == nil || l["turn"] == nil || l["chat"] == nil {
+			t.Errorf("a failure without its kind, cause, turn or chat: %v", l)
+		}
+		if _, told := references[ref]; !told {
+			t.Errorf("the log has a failure that nobody was told of: %v", l)
+		}
+	}
+	for ref, where := range references {
+		if lines[ref] != 1 {
+			t.Errorf("%s: the log has %d lines turn_failed with the reference %s, want 1", where, lines[ref], ref)
+		}
+	}
+}
+
+// nothingLeaked checks that no chat shows what a provider said, and that neither
+// chats nor log show a secret.
+func (h *hostile) nothingLeaked(t testing.TB, users ...*telegram.User) {
+	t.Helper()
+	for _, u := range users {
+		for _, m := range h.tg.Sent(u.ID()) {
+			for _, secret := range []string{innards, modelKey, h.tg.Token(), "panic", "goroutine ", "127.0.0.1", "status 4", "status 5"} {
+				if strings.Contains(m.Text, secret) {
+					t.Errorf("chat %d shows %q: %q", u.ID(), secret, m.Text)
+				}
+			}
+		}
+	}
+	for _, line := range h.proc.Lines() {
+		if strings.Contains(line, modelKey) || strings.Contains(line, h.tg.Token()) {
+			t.Errorf("a secret is in the log: %s", line)
+		}
+		if strings.Contains(line, "panic") {
+			t.Errorf("a panic is in the log: %s", line)
+		}
+	}
+}
+
+// alive checks that the gateway is ready and is still the same process.
+func (h *hostile) alive(t testing.TB) {
+	t.Helper()
+	if status, err := h.status("/readyz"); err != nil || status != http.StatusOK || h.proc.ended() {
+		t.Errorf("/readyz: %d (%v)", status, err)
+	}
+}
+
+// modelFaults are what a provider can do, with what the person is told.
+var modelFaults = []struct {
+	name  string
+	act   act
+	want  func(string) error
+	tries int // how often it is asked at most; 0 = three times
+}{
+	{name: "429 for ever", act: bare(429, `{"error":{"message":"slow down $KEY","type":"requests","code":"rate_limit_exceeded"}}`), want: failure("overloaded")},
+	{name: "429 with a wait", act: untilTry(3, bare(429, `{"error":{"message":"$KEY"}}`, "Retry-After: 1"), says200("At last.")), want: is("At last.")},
+	{name: "429 with a wait of an hour", act: bare(429, `{"error":{"message":"$KEY"}}`, "Retry-After: 3600"), want: failure("overloaded"), tries: 1},
+	{name: "429 with a wait of nonsense", act: bare(429, `$KEY`, "Retry-After: soon"), want: failure("overloaded")},
+	{name: "429 of an empty account", act: bare(429, `{"error":{"message":"$KEY","type":"insufficient_quota","code":"insufficient_quota"}}`), want: failure("key"), tries: 1},
+	{name: "500", act: bare(500, `{"error":{"message":"$KEY","type":"server_error"}}`), want: failure("cannot be reached")},
+	{name: "500 once", act: untilTry(2, bare(500, `$KEY`), says200("At last.")), want: is("At last.")},
+	{name: "401", act: bare(401, `{"error":{"message":"Incorrect API key provided: $KEY","code":"invalid_api_key"}}`), want: failure("key"), tries: 1},
+	{name: "403 of HTML", act: bare(403, `<html>$KEY</html>`, "Content-Type: text/html"), want: failure("key"), tries: 1},
+	{name: "404", act: bare(404, `$KEY`), want: failure("does not exist"), tries: 1},
+	{name: "400", act: bare(400, `{"error":{"message":"$KEY"}}`), want: failure("did not accept"), tries: 1},
+	{name: "400 of a full window", act: bare(400, `{"error":{"message":"$KEY","code":"context_length_exceeded"}}`), want: failure("too long"), tries: 1},
+	{name: "a status of no kind", act: bare(799, `$KEY`), want: failure("cannot be reached")},
+	{name: "HTML", act: bare(200, `<html><body><h1>Welcome to the hotel's network</h1>$KEY</body></html>`, "Content-Type: text/html"), want: failure("broke off")},
+	{name: "a JSON body", act: bare(200, `{"id":"x","object":"chat.completion","choices":[{"index":0,"message":{"role":"assistant","content":"$KEY"},"finish_reason":"stop"}]}`, "Content-Type: application/json"), want: failure("broke off")},
+	{name: "a JSON error", act: bare(200, `{"error":{"message":"$KEY","type":"server_error"}}`, "Content-Type: application/json"), want: failure("")},
+	{name: "nothing", act: bare(200, ``), want: failure("broke off")},
+	{name: "204", act: bare(204, ``), want: failure("broke off")},
+	{name: "[DONE] alone", act: bare(200, "data: [DONE]\n\n", eventStream), want: failure("broke off")},
+	{name: "a stream that says nothing", act: bare(200, wholeText(""), eventStream), want: failure("broke off")},
+	{name: "a frame of nonsense", act: bare(200, chunk(map[string]any{"content": "Hel"}, "")+"data: {\"choices\":[{]}\n\n", eventStream), want: failure("broke off"), tries: 1},
+	{name: "frames of wrong types", act: bare(200, `data: {"choices":{"index":"x"}}`+"\n\ndata: 7\n\ndata: null\n\n", eventStream), want: failure("broke off")},
+	{name: "an error in the stream", act: bare(200, chunk(map[string]any{"content": "Hel"}, "")+`data: {"error":{"message":"$KEY","type":"overloaded_error"}}`+"\n\n", eventStream), want: failure("cannot be reached"), tries: 1},
+	{name: "a filter in the stream", act: bare(200, chunk(map[string]any{"content": "Hel"}, "")+chunk(map[string]any{}, "content_filter"), eventStream), want: failure("declined"), tries: 1},
+	{name: "a stream without an end", act: bare(200, chunk(map[string]any{"content": "Hel"}, ""), eventStream), want: failure("broke off"), tries: 1},
+	{name: "a call without a name", act: bare(200, `data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c","function":{"arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`+"\n\n", eventStream), want: failure("broke off")},
+	{name: "invalid UTF-8", act: bare(200, strings.Replace(wholeText("A\u0001B"), `\u0001`, "\xff\xfe", 1), eventStream), want: matches("^A\uFFFD+B$")},
+	{name: "deep JSON", act: bare(200, `data: {"choices":[],"x":`+strings.Repeat("[", 200_000)+strings.Repeat("]", 200_000)+"}\n\n", eventStream), want: failure("broke off")},
+	{name: "a hang before the first byte", act: stalls("", 0), want: failure("too long to answer")},
+	{name: "a hang in the middle", act: stalls(chunk(map[string]any{"content": "Hel"}, ""), 0), want: failure("too long to answer"), tries: 1},
+	{name: "a hang inside a frame", act: stalls("data: {\"choi", 0), want: failure("too long to answer")},
+	{name: "comments and nothing else", act: stalls("", 50*time.Millisecond), want: failure("too long to answer")},
+	{name: "comments after a beginning", act: stalls(chunk(map[string]any{"content": "Hel"}, ""), 50*time.Millisecond), want: failure("too long to answer"), tries: 1},
+	{name: "a line without an end", act: pours("data: ", strings.Repeat("x", 64<<10)), want: matches(`(?s)(broke off|took too long).*Reference: `)},
+	{name: "an answer without an end", act: pours("", chunk(map[string]any{"content": strings.Repeat("endless ", 4<<10)}, "")), want: matches(`(?s)(broke off|took too long).*Reference: `), tries: 1}, // whichever limit is met first
+	{name: "a closed door", act: func(http.ResponseWriter, *http.Request, prompt) { panic(http.ErrAbortHandler) }, want: failure("cannot be reached")},
+}
+
+const eventStream = "Content-Type: text/event-stream"
+
+// untilTry does one thing before a try, and another from then on.
+func untilTry(n int, before, then act) act {
+	return func(w http.ResponseWriter, r *http.Request, p prompt) {
+		if p.Try < n {
+			before(w, r, p)
+			return
+		}
+		then(w, r, p)
+	}
+}
+
+// Whatever a provider does, its person reads one sentence, the log knows it by
+// its reference, and the next message is answered.
+func TestEveryFaultOfAModelIsOnePlainOutcome(t *testing.T) {
+	h := startHostile(t, `, "idle_timeout": "1s", "timeout": "2s"`, "", "")
+	users := make([]*telegram.User, len(modelFaults))
+	for i, c := range modelFaults {
+		users[i] = h.tg.User(int64(2000+i), "Ann")
+		h.model.On(c.name, c.act)
+		users[i].Say(c.name)
+	}
+	references := map[string]string{}
+	for i, c := range modelFaults {
+		t.Run(c.name, func(t *testing.T) {
+			text := h.outcome(t, users[i], 1, c.want)
+			if m := reference.FindStringSubmatch(text); m != nil {
+				references[m[1]] = c.name
+			}
+			users[i].Say("and now?")
+			h.outcome(t, users[i], 2, is("Fine."))
+			h.only(t, users[i], text, "Fine.")
+			most := c.tries
+			if most == 0 {
+				most = 3
+			}
+			if n := h.model.Tries(c.name); n > most {
+				t.Errorf("the model was asked %d times, want at most %d", n, most)
+			}
+		})
+	}
+	h.failedOnce(t, references)
+	h.nothingLeaked(t, users...)
+	h.alive(t)
+	h.Term()
+	for i, c := range modelFaults {
+		if n := len(h.tg.Sent(users[i].ID())); n != 2 {
+			t.Errorf("%s: after the stop the chat shows %d messages, want 2", c.name, n)
+		}
+	}
+}
+
+// A provider's stream may end at any byte, inside of a letter too. Nothing of it
+// counts unless its own end was seen, and no tool runs of it.
+func TestAStreamCutAtAnyByteIsNoReply(t *testing.T) {
+	wrote := filepath.Join(t.TempDir(), "wrote")
+	h := startHostile(t, `, "max_concurrency": 256`, toolServer("tools", "E2E_WROTE", wrote), "")
+	every := 1
+	if raceEnabled() {
+		every = 13 // a prime: no period of the frames hides from it
+	}
+	type cut struct {
+		user  *telegram.User
+		want  func(string) error
+		name  string
+		whole bool
+	}
+	var cuts []cut
+	runs := 0
+	for _, name := range []string{"answer", "call"} {
+		recording, err := os.ReadFile(filepath.Join("testdata", name+".sse"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		end := endOf(t, recording)
+		for n := 0; n <= len(recording); n += every {
+			if n > end-2 && n < end {
+				continue // the frame is there and the line that ends it is not: both are right
+			}
+			c := cut{user: h.tg.User(int64(10_000*(1+len(cuts)%2)+len(cuts)), "Ann"), name: fmt.Sprintf("%s cut at %d", name, n), whole: n >= end}
+			c.want = failure("")
+			switch {
+			case c.whole && name == "answer":
+				c.want = is("Grüße aus Zürich 🎉 — drei Wörter, 东京.")
+			case c.whole:
+				c.want = contains("Got: wrote Käse 🧀 und Brot")
+				runs++
+			}
+			again := cutAfter(recording, n, len(cuts)%2 == 0)
+			h.model.On(c.name, func(w http.ResponseWriter, r *http.Request, p prompt) {
+				if len(p.Results) > 0 {
+					repeats(w, r, p)
+					return
+				}
+				again(w, r, p)
+			})
+			cuts = append(cuts, c)
+		}
+	}
+	began := time.Now()
+	for _, c := range cuts {
+		c.user.Say(c.name)
+	}
+	references := map[string]string{}
+	texts := make([]string, len(cuts))
+	var users []*telegram.User
+	for i, c := range cuts {
+		texts[i] = h.outcome(t, c.user, 1, c.want)
+		if m := reference.FindStringSubmatch(texts[i]); m != nil {
+			references[m[1]] = c.name
+		}
+		c.user.Say("and now?")
+		users = append(users, c.user)
+	}
+	for i, c := range cuts {
+		h.outcome(t, c.user, 2, is("Fine."))
+		h.only(t, c.user, texts[i], "Fine.")
+	}
+	t.Logf("%d cuts, %d of them failures, in %s", len(cuts), len(references), time.Since(began).Round(time.Millisecond))
+	h.failedOnce(t, references)
+	h.nothingLeaked(t, users...)
+	h.alive(t)
+	if b, _ := os.ReadFile(wrote); bytes.Count(b, []byte("\n")) != runs {
+		t.Errorf("the tool ran %d times, want %d: only for the whole replies", bytes.Count(b, []byte("\n")), runs)
+	}
+}
+
+// endOf is where in a recording the frame with the finish_reason is over.
+func endOf(t testing.TB, recording []byte) int {
+	t.Helper()
+	at := regexp.MustCompile(`"finish_reason":"[a-z_]+"[^\n]*\n\n`).FindIndex(recording)
+	if at == nil {
+		t.Fatal("the recording has no end")
+	}
+	return at[1]
+}
