@@ -2,8 +2,13 @@ package ports
 
 import (
 	"context"
+	"errors"
 	"time"
 )
+
+// ErrGone is in the chain of an error that means that the gateway behind a
+// Terminal went away: whether it had taken the request is not known.
+var ErrGone = errors.New("the gateway went away")
 
 // Terminal is one agent of a gateway as whoever sits at its machine talks to it.
 // Whoever reaches it owns the data folder, and is an admin. It is served to the

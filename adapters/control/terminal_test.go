@@ -94,7 +94,7 @@ func TestATerminalOverTheSocket(t *testing.T) {
 
 	said, err := term.Say(t.Context(), "7", ports.Saying{ID: "a", Text: "b", Line: 3})
 	same(t, said, ports.Said{Event: "7ab", Seq: 3}, err)
-	if _, err := term.Say(t.Context(), "7", ports.Saying{Text: "bad"}); !ports.IsKind(err, ports.KindTooLarge) || errors.Is(err, control.ErrGone) {
+	if _, err := term.Say(t.Context(), "7", ports.Saying{Text: "bad"}); !ports.IsKind(err, ports.KindTooLarge) || errors.Is(err, ports.ErrGone) {
 		t.Errorf("a refusal arrives as %v", err)
 	}
 	got, err := term.Settled(t.Context(), "7", ports.Said{Seq: 4})
@@ -127,7 +127,7 @@ func TestATerminalOverTheSocket(t *testing.T) {
 	if took := time.Since(began); took > time.Second {
 		t.Errorf("the terminals held up the stop for %v", took)
 	}
-	if err := term.Watch(t.Context(), 0, func(ports.Glimpse) error { return nil }); !errors.Is(err, control.ErrGone) {
+	if err := term.Watch(t.Context(), 0, func(ports.Glimpse) error { return nil }); !errors.Is(err, ports.ErrGone) {
 		t.Errorf("without a gateway Watch gives %v", err)
 	}
 }

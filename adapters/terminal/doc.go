@@ -10,4 +10,7 @@
 // Everybody here is one person, the owner of the data folder. Doubles are dropped
 // on both ways: a message's event is made from the id that its terminal gave it,
 // and a delivery's nonce is that of its feed item.
+//
+// Front is the other end: it shows a ports.Terminal, of this process or behind the
+// control socket, on a screen or in a pipe.
 package terminal

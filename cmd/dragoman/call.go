@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"dragoman/adapters/terminal"
 	"dragoman/ports"
 )
 
@@ -60,9 +61,9 @@ func printReport(cmd *cobra.Command, r ports.CallReport, asJSON bool) error {
 			return err
 		}
 	case r.IsError:
-		fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s\n", r.Outcome, plain(r.Text))
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s\n", r.Outcome, terminal.Printable(r.Text))
 	default:
-		fmt.Fprintln(cmd.OutOrStdout(), plain(r.Text))
+		fmt.Fprintln(cmd.OutOrStdout(), terminal.Printable(r.Text))
 	}
 	if r.IsError {
 		return errSaid

@@ -5,18 +5,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
-	"sync"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"dragoman/adapters/control"
 	"dragoman/adapters/sqlstore"
+	"dragoman/adapters/terminal"
 	"dragoman/config"
 	"dragoman/core/gateway"
 	"dragoman/ports"
@@ -47,7 +45,8 @@ another has its own.`,
 		Example: `  echo "what time is it in Tokyo?" | dragoman chat`,
 		Args:    none,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c := &chat{agent: agent, in: os.Stdin, out: os.Stdout, notes: &notes{w: os.Stderr}}
+			notes := terminal.NewNotes(os.Stderr)
+			c := &chat{agent: agent, notes: notes, front: &terminal.Front{In: os.Stdin, Out: os.Stdout, Notes: notes}}
 			return c.run(cmd.Context(), hard, *file)
 		},
 	}
@@ -57,10 +56,9 @@ another has its own.`,
 
 // chat is one run of the command.
 type chat struct {
-	agent   string
-	in, out *os.File
-	notes   *notes
-	keys    chan key // what is typed in raw mode, once that began
+	agent string
+	front *terminal.Front
+	notes *terminal.Notes
 }
 
 // run talks until the person or stdin ends it, or ctx does. hard ends the drain of
@@ -80,8 +78,8 @@ func (c *chat) run(ctx, hard context.Context, file string) error {
 		case running == nil:
 			return c.own(ctx, hard, cfg, store, log)
 		}
-		err = c.talk(ctx, running.Terminal(c.agent))
-		var none notBegun
+		err = c.front.Talk(ctx, running.Terminal(c.agent))
+		var none terminal.NotBegun
 		if !errors.As(err, &none) || !ports.IsKind(err, ports.KindUnavailable) || ctx.Err() != nil || time.Since(began) > lockPatience {
 			return err
 		}
@@ -92,11 +90,6 @@ func (c *chat) run(ctx, hard context.Context, file string) error {
 		}
 	}
 }
-
-// notBegun is the error of a chat that could not begin: nothing was sent.
-type notBegun struct{ error }
-
-func (e notBegun) Unwrap() error { return e.error }
 
 // findGateway finds the gateway that runs on the data folder or, where none does,
 // opens the store for one. Another one that is about to start or to stop is
@@ -143,7 +136,7 @@ func (c *chat) own(ctx, hard context.Context, cfg *config.Config, store *sqlstor
 	served := make(chan error, 1)
 	go func() { served <- serve(serving, hard, g, local, socketPath(cfg), log) }()
 	c.connect(ctx, g)
-	said := c.talk(ctx, t)
+	said := c.front.Talk(ctx, t)
 	spoken := c.after(quietFor, "Another chat uses this gateway: it runs until that one ends. Ctrl-C ends both.")
 	local.close(ctx)
 	spoken()
@@ -167,7 +160,7 @@ func (c *chat) connect(ctx context.Context, g *gateway.Gateway) {
 	}
 	for _, s := range servers {
 		if s.Name != "" && s.Phase != ports.PhaseReady {
-			fmt.Fprintf(c.notes, "MCP server %s is not connected, and its tools are missing: %s\n", s.Name, printable(cmp.Or(s.Err, string(s.Phase))))
+			fmt.Fprintf(c.notes, "MCP server %s is not connected, and its tools are missing: %s\n", s.Name, terminal.Printable(cmp.Or(s.Err, string(s.Phase))))
 		}
 	}
 }
@@ -176,35 +169,4 @@ func (c *chat) connect(ctx context.Context, g *gateway.Gateway) {
 func (c *chat) after(d time.Duration, text string) (callOff func()) {
 	timer := time.AfterFunc(d, func() { fmt.Fprintln(c.notes, text) })
 	return func() { timer.Stop() }
-}
-
-// talk is the chat itself: raw where a person sits at both ends.
-func (c *chat) talk(ctx context.Context, t ports.Terminal) error {
-	if term.IsTerminal(int(c.in.Fd())) && term.IsTerminal(int(c.out.Fd())) && os.Getenv("TERM") != "dumb" {
-		return c.raw(ctx, t)
-	}
-	p := &pipe{terminal: t, out: c.out, notes: c.notes}
-	return p.run(ctx, c.in)
-}
-
-// notes is where notices and the log go: stderr, or above the prompt while a
-// screen is drawn. Safe for many goroutines.
-type notes struct {
-	mu sync.Mutex
-	w  io.Writer
-}
-
-// Write implements io.Writer.
-func (n *notes) Write(b []byte) (int, error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.w.Write(b)
-}
-
-// to sends what follows to w, and gives what it went to before.
-func (n *notes) to(w io.Writer) (before io.Writer) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	before, n.w = n.w, w
-	return before
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"dragoman/adapters/terminal"
 	"dragoman/ports"
 )
 
@@ -85,7 +86,7 @@ func printServers(w io.Writer, list []ports.ServerInfo) error {
 	tab := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tab, "SERVER\tTRANSPORT\tSTATE\tPROTOCOL\tTOOLS\tRESTARTS")
 	for _, s := range list {
-		fmt.Fprintf(tab, "%s\t%s\t%s\t%s\t%d\t%d\n", s.Name, cmp.Or(s.Transport, "-"), s.Phase, cmp.Or(plain(s.Protocol), "-"), s.Tools, s.Restarts)
+		fmt.Fprintf(tab, "%s\t%s\t%s\t%s\t%d\t%d\n", s.Name, cmp.Or(s.Transport, "-"), s.Phase, cmp.Or(terminal.Printable(s.Protocol), "-"), s.Tools, s.Restarts)
 	}
 	err := tab.Flush()
 	rows := strings.SplitAfter(table.String(), "\n")
@@ -117,7 +118,7 @@ func trouble(s ports.ServerInfo) string {
 }
 
 // oneLine is a text of others without line ends and what steers a terminal.
-func oneLine(s string) string { return strings.Join(strings.Fields(plain(s)), " ") }
+func oneLine(s string) string { return strings.Join(strings.Fields(terminal.Printable(s)), " ") }
 
 // wrap writes a text behind a label, in as many lines as it needs.
 func wrap(b *strings.Builder, label, text string) {

@@ -10,10 +10,10 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
-	"unicode"
 
 	"github.com/spf13/cobra"
 
+	"dragoman/adapters/terminal"
 	"dragoman/ports"
 )
 
@@ -68,22 +68,12 @@ func printUnconnected(ctx context.Context, w io.Writer, a ports.Admin) error {
 		if s.Phase == ports.PhaseReady {
 			continue
 		}
-		fmt.Fprintf(w, "server %s is not connected: %s\n", s.Name, plain(cmp.Or(s.Err, string(s.Phase))))
+		fmt.Fprintf(w, "server %s is not connected: %s\n", s.Name, terminal.Printable(cmp.Or(s.Err, string(s.Phase))))
 		for _, line := range s.Stderr[max(0, len(s.Stderr)-stderrShown):] {
-			fmt.Fprintf(w, "  %s\n", plain(line))
+			fmt.Fprintf(w, "  %s\n", terminal.Printable(line))
 		}
 	}
 	return err
-}
-
-// plain takes out what would steer a terminal: texts of servers are not ours.
-func plain(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r != '\n' && r != '\t' && unicode.In(r, unicode.Cc, unicode.Cf) {
-			return -1
-		}
-		return r
-	}, s)
 }
 
 func printTools(w io.Writer, list []ports.ToolInfo) error {
@@ -99,7 +89,7 @@ func printTools(w io.Writer, list []ports.ToolInfo) error {
 	}
 	room := max(pageWidth-longest-len("  POLICY  unavailable  "), 30)
 	for _, t := range list {
-		line, _, _ := strings.Cut(strings.TrimSpace(plain(t.Description)), "\n")
+		line, _, _ := strings.Cut(strings.TrimSpace(terminal.Printable(t.Description)), "\n")
 		if short := []rune(line); len(short) > room {
 			line = string(short[:room-1]) + "…"
 		}
@@ -113,6 +103,6 @@ func printTool(w io.Writer, t ports.ToolInfo) error {
 	if err := json.Indent(&schema, t.InputSchema, "", "  "); err != nil {
 		return fmt.Errorf("the schema of %s is not JSON: %w", t.Name, err)
 	}
-	_, err := fmt.Fprintf(w, "%s  (policy %s, %s)\n\n%s\n\n%s\n", t.Name, t.Policy, t.State, strings.TrimSpace(plain(t.Description)), plain(schema.String()))
+	_, err := fmt.Fprintf(w, "%s  (policy %s, %s)\n\n%s\n\n%s\n", t.Name, t.Policy, t.State, strings.TrimSpace(terminal.Printable(t.Description)), terminal.Printable(schema.String()))
 	return err
 }

@@ -1,4 +1,4 @@
-package main
+package terminal
 
 import (
 	"bufio"
@@ -116,7 +116,7 @@ func readPaste(r *bufio.Reader) (string, error) {
 		}
 	}
 	text := strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(string(b[:len(b)-len(pasteEnds)]))
-	return printable(text), nil
+	return Printable(text), nil
 }
 
 // readKeys gives what is typed until in ends, and closes keys.

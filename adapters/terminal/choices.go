@@ -1,4 +1,4 @@
-package main
+package terminal
 
 import (
 	"crypto/rand"
@@ -13,7 +13,7 @@ import (
 func listed(choices []ports.Choice) string {
 	var b strings.Builder
 	for i, c := range choices {
-		fmt.Fprintf(&b, "  %d) %s", i+1, printable(c.Label))
+		fmt.Fprintf(&b, "  %d) %s", i+1, Printable(c.Label))
 		if !strings.EqualFold(c.Label, c.Value) {
 			fmt.Fprintf(&b, "  [%s]", c.Value)
 		}

@@ -1,4 +1,4 @@
-package main
+package terminal
 
 import (
 	"strings"
@@ -7,9 +7,9 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// printable takes out what would steer a terminal or turn its text around: what
+// Printable takes out what would steer a terminal or turn its text around: what
 // models and tools say is not ours. Joiners stay, for scripts and emoji need them.
-func printable(s string) string {
+func Printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\t' || !unicode.In(r, unicode.Cc, unicode.Bidi_Control) {
 			return r

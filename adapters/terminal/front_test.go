@@ -1,4 +1,4 @@
-package main
+package terminal
 
 import (
 	"bufio"
@@ -20,7 +20,7 @@ func TestPrintable(t *testing.T) {
 		"\u202egnp\u2066":     "gnp",
 		"👩‍💻 می‌خواهم":        "👩‍💻 می‌خواهم",
 	} {
-		if got := printable(in); got != want {
+		if got := Printable(in); got != want {
 			t.Errorf("%q becomes %q, want %q", in, got, want)
 		}
 	}
@@ -152,7 +152,7 @@ func TestKeysOfAnyKind(t *testing.T) {
 				break
 			}
 			e.do(k)
-			if e.cursor < 0 || e.cursor > len(e.text) || printable(e.text) != e.text {
+			if e.cursor < 0 || e.cursor > len(e.text) || Printable(e.text) != e.text {
 				t.Fatalf("%q: after %v: %q, cursor %d", keys.String(), k, e.text, e.cursor)
 			}
 			layOut(promptText+e.text, 7)

@@ -1,4 +1,4 @@
-package main
+package terminal
 
 import (
 	"bufio"
@@ -12,7 +12,6 @@ import (
 	"sync"
 	"syscall"
 
-	"dragoman/adapters/control"
 	"dragoman/ports"
 )
 
@@ -102,9 +101,9 @@ func (p *pipe) ended(ctx, talk context.Context) error {
 // gone words an error that may be the end of the gateway.
 func (p *pipe) gone(err error) error {
 	if p.chat == "" {
-		return notBegun{err}
+		return NotBegun{err}
 	}
-	if errors.Is(err, control.ErrGone) {
+	if errors.Is(err, ports.ErrGone) {
 		return fmt.Errorf("the gateway went away %s: what it had taken it goes on with when it runs again", p.at())
 	}
 	return err
@@ -167,7 +166,7 @@ func (p *pipe) settle(got ports.Settlement) error {
 	p.asked, p.open = got.State == ports.SettledAsked, nil
 	texts := make([]string, len(got.Lines))
 	for i, l := range got.Lines {
-		texts[i] = printable(l.Text)
+		texts[i] = Printable(l.Text)
 		if p.asked && len(l.Choices) > 0 {
 			p.open = &l
 		}
@@ -175,9 +174,9 @@ func (p *pipe) settle(got ports.Settlement) error {
 	all := strings.Join(texts, "\n\n")
 	switch {
 	case p.open != nil:
-		fmt.Fprintf(p.notes, "Line %d: a question back:\n%s\n%s\n", p.number, printable(p.open.Text), listed(p.open.Choices))
+		fmt.Fprintf(p.notes, "Line %d: a question back:\n%s\n%s\n", p.number, Printable(p.open.Text), listed(p.open.Choices))
 	case p.asked:
-		fmt.Fprintf(p.notes, "Line %d waits for the answer to a question:\n%s\n", p.number, printable(got.Asked.Text))
+		fmt.Fprintf(p.notes, "Line %d waits for the answer to a question:\n%s\n", p.number, Printable(got.Asked.Text))
 	case got.State == ports.SettledAnswered && all != "":
 		if _, err := fmt.Fprintln(p.out, all); err != nil {
 			return fmt.Errorf("cannot write the answer to line %d: %w", p.number, err)

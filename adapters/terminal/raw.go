@@ -1,4 +1,4 @@
-package main
+package terminal
 
 import (
 	"context"
@@ -10,7 +10,6 @@ import (
 
 	"golang.org/x/term"
 
-	"dragoman/adapters/control"
 	"dragoman/ports"
 )
 
@@ -25,35 +24,35 @@ const (
 )
 
 // raw talks with a person at a terminal until they leave, ctx ends or the gateway goes.
-func (c *chat) raw(ctx context.Context, t ports.Terminal) error {
-	before, err := term.MakeRaw(int(c.in.Fd()))
+func (f *Front) raw(ctx context.Context, t ports.Terminal) error {
+	before, err := term.MakeRaw(int(f.In.Fd()))
 	if err != nil {
 		return fmt.Errorf("cannot use the terminal: %w", err)
 	}
-	defer term.Restore(int(c.in.Fd()), before)
-	s := &screen{out: c.out, styled: os.Getenv("NO_COLOR") == "", size: func() (int, int) {
-		columns, rows, err := term.GetSize(int(c.out.Fd()))
+	defer term.Restore(int(f.In.Fd()), before)
+	s := &screen{out: f.Out, styled: os.Getenv("NO_COLOR") == "", size: func() (int, int) {
+		columns, rows, err := term.GetSize(int(f.Out.Fd()))
 		if err != nil || columns <= 0 || rows <= 0 {
 			return 80, 24
 		}
 		return columns, rows
 	}}
 	if term.IsTerminal(int(os.Stderr.Fd())) {
-		plain := c.notes.to(s)
-		defer func() { c.notes.to(plain) }()
+		plain := f.Notes.to(s)
+		defer func() { f.Notes.to(plain) }()
 	}
 	p := &person{terminal: t, screen: s, out: make(chan ports.Saying, queued), happened: make(chan any)}
 	s.begin()
 	defer s.end()
 	talk, leave := context.WithCancel(ctx)
-	if c.keys == nil {
-		c.keys = make(chan key)
-		go readKeys(c.in, c.keys) // it is left behind in its last read: the process has nothing else to do
+	if f.keys == nil {
+		f.keys = make(chan key)
+		go readKeys(f.In, f.keys) // it is left behind in its last read: the process has nothing else to do
 	}
 	defer p.work.Wait()
 	defer leave()
 	p.work.Go(func() { p.watch(talk) })
-	return p.talk(talk, c.keys)
+	return p.talk(talk, f.keys)
 }
 
 // person is the chat of somebody who sits at a terminal. Its state belongs to talk.
@@ -148,8 +147,8 @@ func (p *person) talk(ctx context.Context, keys <-chan key) error {
 				p.settled(what)
 			case refused:
 				p.busy--
-				if !errors.Is(what.err, control.ErrGone) { // that is told by its own end
-					p.note(what.what + ": " + printable(words(what.err)))
+				if !errors.Is(what.err, ports.ErrGone) { // that is told by its own end
+					p.note(what.what + ": " + Printable(words(what.err)))
 				}
 			case gone:
 				return p.lost(ctx, what.err)
@@ -164,8 +163,8 @@ func (p *person) lost(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return nil
 	case !p.ready:
-		return notBegun{err}
-	case errors.Is(err, control.ErrGone):
+		return NotBegun{err}
+	case errors.Is(err, ports.ErrGone):
 		return errors.New("the gateway went away: what it had taken it goes on with when it runs again")
 	}
 	return err
@@ -244,7 +243,7 @@ func (p *person) glimpse(g ports.Glimpse) {
 	case g.Line != nil:
 		p.line(*g.Line, false)
 	case g.Draft != nil:
-		p.draft, p.atWork = printable(*g.Draft), true
+		p.draft, p.atWork = Printable(*g.Draft), true
 	case g.Typing:
 		p.atWork = true
 	}
@@ -260,7 +259,7 @@ func (p *person) past(lines []ports.Line) {
 	for i, l := range lines {
 		p.line(l, i < unread)
 		if l.Own {
-			p.typed.remember(printable(l.Text))
+			p.typed.remember(Printable(l.Text))
 		}
 	}
 	if len(lines) > 0 {
@@ -270,7 +269,7 @@ func (p *person) past(lines []ports.Line) {
 
 // line prints a message, one that is known only in part.
 func (p *person) line(l ports.Line, known bool) {
-	text := strings.TrimRight(printable(l.Text), "\n")
+	text := strings.TrimRight(Printable(l.Text), "\n")
 	if known {
 		text = shortened(text)
 	}
