@@ -16,17 +16,18 @@ type gate struct {
 	until time.Time
 }
 
-// heed shuts the gate if err asks for it.
-func (g *gate) heed(err error) {
+// heed shuts the gate if err asks for it, and reports whether it does.
+func (g *gate) heed(err error) bool {
 	var e *ports.Error
 	if !errors.As(err, &e) || !e.Wide || e.RetryAfter <= 0 {
-		return
+		return false
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if until := time.Now().Add(e.RetryAfter); until.After(g.until) {
 		g.until = until
 	}
+	return true
 }
 
 // wait is how long the gate stays shut.

@@ -2,7 +2,6 @@ package outbox
 
 import (
 	"context"
-	"slices"
 	"strconv"
 	"testing"
 	"testing/synctest"
@@ -35,10 +34,10 @@ func (s *stage) others() {
 func TestARefusalOfTheAccountHoldsAllItsWrites(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage(t)
+		s.start(1)
 		refuse(s, true)
 		s.others()
-		slices.Sort(s.did) // who comes first after the wait is open
-		s.want("0s send to 2", "5s send to 2", "5s send to 3", "5s send to 4", "5s stored 2 as 55", "5s stored 3 as 55", "5s stored 4 as 55")
+		s.want("0s send to 2", "5s send to 2", "5s stored 2 as 55", "5s send to 3", "5s stored 3 as 55", "5s send to 4", "5s stored 4 as 55")
 	})
 }
 
@@ -62,5 +61,23 @@ func TestWhatMayBeDroppedIsNotShownWhileTheAccountIsHeld(t *testing.T) {
 		}
 		v.Close()
 		s.want("4.5s send 4 …", "4.5s stored t/0/preview as 55", "5.5s edit 55 5 …", "6.5s edit 55 6 …", "7.5s edit 55 7 …")
+	})
+}
+
+func TestARefusalIsWaitedOutNoLongerThanItSays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t)
+		left := 9
+		s.send = func(context.Context) error {
+			if left--; left < 0 {
+				return nil
+			}
+			return &ports.Error{Kind: ports.KindRateLimited, Op: "send", RetryAfter: time.Second}
+		}
+		s.answer("", "")
+		time.Sleep(time.Minute)
+		if last := s.did[len(s.did)-1]; last != "9s stored t/1/0 as 55" {
+			t.Errorf("after nine refusals of a second each: %s", last)
+		}
 	})
 }

@@ -59,48 +59,53 @@ func (o *Outbox) deliver(l ports.Lease, d ports.Delivery) error {
 // sendFault is the platform's refusal of a send, apart from faults of ours.
 type sendFault struct{ error }
 
-// attempt makes one call of the platform and marks it, all in one of the
-// channel's slots: what a crash can double is what the slots hold.
+// attempt brings a delivery to the platform and marks it, all in one of the
+// channel's slots: what a crash can double is what the slots hold. Slots are given
+// in the order in which they were asked for, and a refusal of the whole account is
+// waited out in the slot, so that nobody is overtaken.
 func (o *Outbox) attempt(c *channel, l ports.Lease, d ports.Delivery) error {
-	if err := o.enter(c); err != nil {
-		return err
+	select {
+	case c.inFlight <- struct{}{}:
+	case <-o.going.Done():
+		return o.going.Err()
 	}
 	defer func() { <-c.inFlight }()
+	for began := time.Now(); ; {
+		if wait := c.gate.wait(); wait > 0 {
+			if d.Optional {
+				return &sendFault{errHeld}
+			}
+			o.pause(wait)
+		}
+		if err := o.going.Err(); err != nil {
+			return err
+		}
+		id, err := o.call(c, d)
+		switch {
+		case err == nil:
+			return o.mark(l, d.ID, ports.Receipt{ID: id})
+		case o.going.Err() != nil:
+			return o.going.Err()
+		case !c.gate.heed(err) || time.Since(began) > giveUpAfter:
+			return &sendFault{err}
+		}
+		o.log.Warn("account_held", "channel", d.Out.In.Channel, "chat", d.Out.In.Chat, "delivery", d.ID, ports.TurnAttr(ports.TurnOf(d.ID)),
+			"kind", ports.KindOf(err), "err", err, "wait", c.gate.wait())
+	}
+}
+
+// errHeld is why what may be dropped is: the platform wants no writes now.
+var errHeld = ports.Errorf(ports.KindRateLimited, "send", "the account is held")
+
+// call makes one call of the platform.
+func (o *Outbox) call(c *channel, d ports.Delivery) (ports.MessageID, error) {
 	limit, grace := sendTimeout, guard.Grace
 	if d.Optional { // an answer may come to stand behind it
 		limit, grace = optionalTimeout, 0
 	}
 	ctx, cancel := context.WithTimeout(guard.WithTurn(o.ctx, ports.TurnOf(d.ID)), limit)
 	defer cancel()
-	id, err := guard.Do(ctx, grace, o.leaks, "send", func(ctx context.Context) (ports.MessageID, error) { return c.post(ctx, d) })
-	switch {
-	case err == nil:
-		return o.mark(l, d.ID, ports.Receipt{ID: id})
-	case o.going.Err() != nil:
-		return o.going.Err()
-	}
-	c.gate.heed(err)
-	return &sendFault{err}
-}
-
-// enter takes one of the channel's slots once the platform lets the account write.
-func (o *Outbox) enter(c *channel) error {
-	for {
-		select {
-		case c.inFlight <- struct{}{}:
-		case <-o.going.Done():
-			return o.going.Err()
-		}
-		wait := c.gate.wait()
-		if wait <= 0 && o.going.Err() == nil {
-			return nil
-		}
-		<-c.inFlight
-		if err := o.going.Err(); err != nil {
-			return err
-		}
-		o.pause(wait)
-	}
+	return guard.Do(ctx, grace, o.leaks, "send", func(ctx context.Context) (ports.MessageID, error) { return c.post(ctx, d) })
 }
 
 // isUnsettled reports whether a preview has an edit that may still come, and
@@ -173,9 +178,12 @@ func pauseFor(err error, own *backoff.ExponentialBackOff) (wait time.Duration, a
 	if !mayPass(err) {
 		return 0, false
 	}
-	wait = max(own.NextBackOff(), ports.RetryAfter(err))
-	if ports.IsKind(err, ports.KindUnauthorized) {
+	wait = own.NextBackOff()
+	switch after := ports.RetryAfter(err); {
+	case ports.IsKind(err, ports.KindUnauthorized):
 		wait = keyPause
+	case after > 0: // the platform knows better than our guess, which grows
+		wait = after
 	}
 	return wait, true
 }
