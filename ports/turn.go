@@ -145,7 +145,7 @@ type Work struct {
 	Taken    []Inbox   // its messages, joined ones and answers included, by seq
 	Steps    []Step    // its journal
 	Question *Question // its last question
-	Waiting  []Inbox   // messages of no turn yet, by seq; at most 256, the rest comes with the next Load
+	Waiting  []Inbox   // messages of no turn yet, by seq: the first 256, and stops behind them; the rest comes with the next Load
 	Preview  *Preview  // of the turn: posted, and nothing said since has replaced it; ID and Posted alone
 	Last     string    // ID of the last finished turn, as History has it; "" = none
 	Resumes  int       // how often a dead process left this turn running since its journal last grew

@@ -6,8 +6,11 @@ import (
 	"dragoman/ports"
 )
 
-// maxWaiting bounds what Load reads of a flood; the rest comes with the next Load.
-const maxWaiting = 256
+// What Load reads of a flood at most; the rest comes with the next Load.
+const (
+	maxWaiting = 256
+	maxStops   = 64
+)
 
 // Load reads what there is to do in the conversation. See ports.Turns.
 func (s *Store) Load(ctx context.Context, l ports.Lease) (ports.Work, error) {
@@ -20,6 +23,14 @@ func (s *Store) Load(ctx context.Context, l ports.Lease) (ports.Work, error) {
 		out.Waiting, err = inboxRows(ctx, t, `WHERE i.conv = $1 AND i.turn IS NULL ORDER BY i.seq`+limited(maxWaiting), l.In.String())
 		if err != nil {
 			return err
+		}
+		if len(out.Waiting) == maxWaiting { // a stop is heard also behind a flood
+			stops, err := inboxRows(ctx, t, `WHERE i.conv = $1 AND i.turn IS NULL AND i.seq > $2 AND i.route = 'control' ORDER BY i.seq`+limited(maxStops),
+				l.In.String(), out.Waiting[maxWaiting-1].Seq)
+			if err != nil {
+				return err
+			}
+			out.Waiting = append(out.Waiting, stops...)
 		}
 		turn := row.turn.ID
 		if turn != "" {

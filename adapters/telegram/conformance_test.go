@@ -54,6 +54,7 @@ func (p *platform) Break(call channeltest.Call, f channeltest.Fault, times int) 
 	}
 	answers := map[channeltest.Fault]fake.Response{
 		channeltest.FaultRateLimit:    fake.TooManyRequests(int(channeltest.RetryAfter.Seconds())),
+		channeltest.FaultWideLimit:    fake.TooManyRequests(int(channeltest.RetryAfter.Seconds())), // a chat that was quiet is not what is limited
 		channeltest.FaultForbidden:    fake.Blocked,
 		channeltest.FaultGone:         fake.ChatNotFound,
 		channeltest.FaultUnauthorized: fake.Unauthorized,

@@ -15,7 +15,7 @@ import (
 // The zero value is ready. Safe for many goroutines.
 type pace struct {
 	mu   sync.Mutex
-	last map[int64]time.Time
+	last map[int64]time.Time // or when the chat was free again, by Telegram's word
 }
 
 const (
@@ -24,8 +24,8 @@ const (
 	paceMax       = 4096 // chats, until old ones are forgotten
 )
 
-// wrote notes a write that went through.
-func (p *pace) wrote(chat int64) {
+// wrote notes a write that went through, or one that goes through in a while.
+func (p *pace) wrote(chat int64, wait time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
@@ -39,7 +39,7 @@ func (p *pace) wrote(chat int64) {
 	if p.last == nil {
 		p.last = map[int64]time.Time{}
 	}
-	p.last[chat] = now
+	p.last[chat] = now.Add(wait)
 }
 
 // busy reports whether the chat was written to so lately that a limit is likely
@@ -57,13 +57,16 @@ func (p *pace) busy(chat int64) bool {
 // wrapWrite is wrap for a write in a chat.
 func (c *Channel) wrapWrite(op string, chat int64, err error) error {
 	if err == nil {
-		c.pace.wrote(chat)
+		c.pace.wrote(chat, 0)
 		return nil
 	}
 	err = wrap(op, err)
 	var e *ports.Error
-	if errors.As(err, &e) && e.Kind == ports.KindRateLimited {
-		e.Wide = !c.pace.busy(chat)
+	if !errors.As(err, &e) || e.Kind != ports.KindRateLimited {
+		return err
+	}
+	if e.Wide = !c.pace.busy(chat); !e.Wide {
+		c.pace.wrote(chat, e.RetryAfter) // what is refused once that is over is the chat's own limit too
 	}
 	return err
 }

@@ -39,11 +39,27 @@ func TestWhoseLimitARefusalIs(t *testing.T) {
 	}
 }
 
+func TestARefusalAfterTheWaitIsStillTheChats(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var ch Channel
+		if err := ch.wrapWrite("send", 7, nil); err != nil {
+			t.Fatal(err)
+		}
+		for i := range 3 {
+			err := ch.wrapWrite("send", 7, &apiError{Code: 429, RetryAfter: 30 * time.Second})
+			if e, ok := err.(*ports.Error); !ok || e.Wide {
+				t.Errorf("refusal %d is %+v: it shuts the whole account", i, err)
+			}
+			time.Sleep(31 * time.Second)
+		}
+	})
+}
+
 func TestPaceForgets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var p pace
 		for i := range int64(3 * paceMax) {
-			p.wrote(i + 1)
+			p.wrote(i+1, 0)
 			time.Sleep(time.Minute / paceMax)
 		}
 		if n := len(p.last); n > 2*paceMax {

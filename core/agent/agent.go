@@ -103,10 +103,10 @@ func New(cfg Config, store Store, tools Toolbox, asker Asker, outbox Outbox, lea
 // parked. Its error is the store's, or the end of ctx: then nothing was said, the
 // journal stands, and the lane tries again. news tells that messages came in.
 func (a *Agent) Turn(ctx context.Context, l ports.Lease, w ports.Work, news <-chan struct{}) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, a.cfg.TurnTimeout, errTurnTimeout)
-	defer cancel()
 	t := a.open(l, w, news)
-	ctx = guard.WithTurn(ctx, t.id)
+	t.lane = guard.WithTurn(ctx, t.id)
+	ctx, cancel := context.WithTimeoutCause(t.lane, a.cfg.TurnTimeout, errTurnTimeout)
+	defer cancel()
 	t.live = a.outbox.Live(ctx, l, t.preview(w.Preview))
 	defer t.live.Close()
 	began := time.Now()

@@ -31,6 +31,7 @@ const lookAgain = time.Second
 // it is over or parked.
 type turn struct {
 	*Agent
+	lane   context.Context // of the lane: the turn's own time may be over before it leaves
 	lease  ports.Lease
 	id     string
 	person ports.PersonID
@@ -319,18 +320,18 @@ func (t *turn) commit(ctx context.Context, write func(context.Context, ports.Cha
 	for {
 		change := t.pending
 		// A write does not end with the turn's own time: what happened is recorded.
-		err := guard.Write(context.WithoutCancel(ctx), t.leaks, "store_write", func(ctx context.Context) error { return write(ctx, change) })
+		err := guard.Write(ctx, t.lane, t.leaks, "store_write", func(ctx context.Context) error { return write(ctx, change) })
 		if err == nil {
 			break
 		}
-		if !passingWrite(err) || left(ctx) {
+		if !passingWrite(err) || t.lane.Err() != nil {
 			return fmt.Errorf("commit of turn %s: %w", t.id, err)
 		}
 		t.log.Warn("commit_retried", "kind", ports.KindOf(err), "err", err)
 		timer := time.NewTimer(retry.NextBackOff())
 		select {
 		case <-timer.C:
-		case <-leaving(ctx):
+		case <-t.lane.Done():
 			timer.Stop()
 		}
 	}
@@ -346,19 +347,6 @@ func passingWrite(err error) bool {
 		return true
 	}
 	return false
-}
-
-// left reports whether the lane is leaving: the end of the turn's own time is not that.
-func left(ctx context.Context) bool {
-	return ctx.Err() != nil && !errors.Is(context.Cause(ctx), errTurnTimeout)
-}
-
-// leaving is closed when the lane leaves; nil, for ever, once the turn's own time is over.
-func leaving(ctx context.Context) <-chan struct{} {
-	if ctx.Err() != nil && !left(ctx) {
-		return nil
-	}
-	return ctx.Done()
 }
 
 // wait waits for something to come, and meanwhile for the person's stop

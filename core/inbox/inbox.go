@@ -99,17 +99,25 @@ func (x *Inbox) Post(ctx context.Context, in ports.Conversation, event string, l
 // Sweep claims conversations that have work and no owner, and expires
 // questions, until there is nothing left to take.
 func (x *Inbox) Sweep(ctx context.Context) error {
-	expired, err := guard.Read(ctx, x.leaks, "store_expire", func(ctx context.Context) (ports.Accepted, error) { return x.store.Expire(ctx, claimLimit) })
+	// What a call gives this process it must hear, also when it comes too late for
+	// who waited: nobody else is told. So each wakes by itself.
+	_, err := guard.Read(ctx, x.leaks, "store_expire", func(ctx context.Context) (ports.Accepted, error) {
+		expired, err := x.store.Expire(ctx, claimLimit)
+		x.wake(expired.Leases, true)
+		return expired, err
+	})
 	if err != nil {
 		return err
 	}
-	x.wake(expired.Leases, true)
 	for {
-		leases, err := guard.Read(ctx, x.leaks, "store_claim", func(ctx context.Context) ([]ports.Lease, error) { return x.store.Claim(ctx, claimLimit) })
+		leases, err := guard.Read(ctx, x.leaks, "store_claim", func(ctx context.Context) ([]ports.Lease, error) {
+			leases, err := x.store.Claim(ctx, claimLimit)
+			x.wake(leases, true)
+			return leases, err
+		})
 		if err != nil {
 			return err
 		}
-		x.wake(leases, true)
 		if len(leases) < claimLimit {
 			return nil
 		}
@@ -206,31 +214,28 @@ func (r *receiver) Receive(ctx context.Context, b ports.Batch) (err error) {
 	})
 }
 
-// accepted is what was stored; speaks: with something to send.
-type accepted struct {
-	ports.Accepted
-	speaks bool
-}
-
 func (x *Inbox) accept(ctx context.Context, src ports.Source, b ports.Batch, route func(ports.Sight) ports.Route) error {
 	began := time.Now()
-	got, err := guard.Read(ctx, x.leaks, "store_accept", func(ctx context.Context) (got accepted, err error) {
-		got.Accepted, err = x.store.Accept(ctx, src, b, func(s ports.Sight) ports.Route {
+	got, err := guard.Read(ctx, x.leaks, "store_accept", func(ctx context.Context) (ports.Accepted, error) {
+		speaks := false
+		got, err := x.store.Accept(ctx, src, b, func(s ports.Sight) ports.Route {
 			r := route(s)
-			got.speaks = got.speaks || len(r.Deliveries) > 0
+			speaks = speaks || len(r.Deliveries) > 0
 			return r
 		})
+		if err == nil {
+			x.parts.Received(src.Channel, got.Stored)
+			x.wake(got.Leases, speaks) // also where it came too late: see Sweep
+		}
 		return got, err
 	})
 	if err != nil {
 		x.log.Error("batch_not_stored", "channel", src.Channel, "kind", ports.KindOf(err), "err", err)
 		return err
 	}
-	x.parts.Received(src.Channel, got.Stored)
 	if len(b.Messages) > 0 {
 		x.log.Debug("batch_stored", "channel", src.Channel, "stored", got.Stored, "seen", got.Seen, "dropped", got.Dropped, "dur", time.Since(began))
 	}
-	x.wake(got.Leases, got.speaks)
 	return nil
 }
 

@@ -53,7 +53,7 @@ func TestARefusalOfAChatHoldsNoOther(t *testing.T) {
 func TestWhatMayBeDroppedIsNotShownWhileTheAccountIsHeld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage(t)
-		s.box.channels["chat"].gate.heed(&ports.Error{Kind: ports.KindRateLimited, RetryAfter: 4500 * time.Millisecond, Wide: true})
+		s.box.channels["chat"].gate.heed(s.lease.In, &ports.Error{Kind: ports.KindRateLimited, RetryAfter: 4500 * time.Millisecond, Wide: true})
 		v := s.live(ports.Preview{})
 		for i := range 8 {
 			v.Text(strconv.Itoa(i))

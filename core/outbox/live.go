@@ -119,7 +119,9 @@ func (v *Live) run() {
 			}
 		case <-due:
 			due = nil
-			v.tell(text)
+			if !v.tell(text) {
+				due = time.After(v.pause())
+			}
 		}
 	}
 }
@@ -138,28 +140,33 @@ func (v *Live) pause() time.Duration {
 	if v.quietUntil.After(next) {
 		next = v.quietUntil
 	}
-	return max(0, time.Until(next), v.channel.gate.wait())
+	return max(0, time.Until(next), v.channel.gate.wait(v.in))
 }
 
 // tell shows the text so far, or the beginning of one that nobody can read as
-// fast as it grows.
-func (v *Live) tell(text string) {
+// fast as it grows. It reports false where that has to be tried again.
+func (v *Live) tell(text string) (done bool) {
 	if len(text) > shownMax {
 		text = strings.ToValidUTF8(text[:shownMax], "")
 	}
+	defer func() { v.last = time.Now() }()
 	if v.channel.drafter != nil {
 		v.show(func(ctx context.Context) error { return v.channel.drafter.Draft(ctx, v.in, text) })
-	} else if v.channel.gate.wait() <= 0 {
-		if err := v.preview.show(text); err != nil {
-			v.hush(err)
-		}
+		return true
 	}
-	v.last = time.Now()
+	if v.channel.gate.wait(v.in) > 0 {
+		return false
+	}
+	done, err := v.preview.show(text)
+	if err != nil {
+		v.hush(err)
+	}
+	return done || v.preview.given
 }
 
 // show makes a call that is cut off when the turn is over.
 func (v *Live) show(call func(context.Context) error) {
-	if time.Now().Before(v.quietUntil) || v.channel.gate.wait() > 0 {
+	if time.Now().Before(v.quietUntil) || v.channel.gate.wait(v.in) > 0 {
 		return
 	}
 	ctx, cancel := context.WithTimeout(v.ctx, liveTimeout)
@@ -170,8 +177,9 @@ func (v *Live) show(call func(context.Context) error) {
 	}
 }
 
-// hush keeps quiet for a while after a refusal.
+// hush keeps quiet for a while after a refusal, and all writers as long as the
+// platform asked.
 func (v *Live) hush(err error) {
-	v.channel.gate.heed(err)
-	v.quietUntil = time.Now().Add(max(time.Second, ports.RetryAfter(err)))
+	v.channel.gate.heed(v.in, err)
+	v.quietUntil = time.Now().Add(time.Second)
 }

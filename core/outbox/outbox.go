@@ -25,7 +25,6 @@ const (
 	sendTimeout = 30 * time.Second
 	// optionalTimeout is for what may be dropped.
 	optionalTimeout = 2 * time.Second
-	markTimeout     = 10 * time.Second
 	// giveUpAfter is how long one delivery may block its conversation with
 	// failures that look temporary.
 	giveUpAfter = 12 * time.Hour
@@ -117,6 +116,13 @@ func (o *Outbox) Wake(l ports.Lease) {
 	}
 	o.senders[l.In] = &sender{lease: l, again: true}
 	o.work.Go(func() { o.run(l.In) })
+}
+
+// sends reports whether the conversation has something to send.
+func (o *Outbox) sends(in ports.Conversation) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.senders[in] != nil
 }
 
 // Close waits for the senders to finish what they have until ctx ends, then

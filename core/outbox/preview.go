@@ -13,8 +13,9 @@ const (
 	// previewAfter spares a message for an answer that is there soon.
 	previewAfter = 700 * time.Millisecond
 	// settleGrace is how long what is said next waits for a call of its preview
-	// that is under way: cut off, that call might reach the chat after it.
-	settleGrace = 2 * time.Second
+	// that is under way, and lastStore for the store to take its id.
+	settleGrace = liveTimeout + time.Second
+	lastStore   = 2 * time.Second
 	// unfinished ends a preview's text.
 	unfinished = " …"
 )
@@ -47,63 +48,83 @@ func (p *preview) pace() time.Duration {
 	return p.channel.traits.EditEvery
 }
 
-// show posts the preview with the text so far, or brings it up to date. An error
-// asks to keep quiet for a while.
-func (p *preview) show(text string) error {
+// show posts the preview with the text so far, or brings it up to date. It
+// reports false where that has to be tried again; an error asks to keep quiet for
+// a while.
+func (p *preview) show(text string) (done bool, err error) {
 	if p.given || strings.TrimSpace(text) == "" {
-		return nil
+		return true, nil
 	}
-	part := p.box.RenderFor(ports.TurnOf(p.ID), p.lease.In, ports.Content{Text: text + unfinished})[0]
+	part := p.box.Render(p.lease.In, ports.Content{Text: text + unfinished})[0]
 	if part.Text == p.shown {
-		return nil
+		return true, nil
 	}
 	out := p.Out
 	out.Nonce, out.Content = p.ID, part
-	var err error
 	switch {
 	case p.Posted == "":
-		err = p.post(out)
+		done, err = p.post(out)
 	case !p.stored:
-		err = p.store()
+		err = p.store(p.ctx) // the text is shown by the next try
 	default:
-		_, err = p.call(func(ctx context.Context) (ports.MessageID, error) {
-			return p.Posted, p.channel.editor.Edit(ctx, p.Posted, out)
-		})
-		p.given = ports.IsKind(err, ports.KindNotFound)
+		done, err = true, p.edit(out)
 	}
-	if err == nil {
+	if err == nil && done {
 		p.shown = part.Text
-		return nil
 	}
-	p.box.log.Debug("preview_failed", "channel", p.lease.In.Channel, "chat", p.lease.In.Chat, "delivery", p.ID,
-		ports.TurnAttr(ports.TurnOf(p.ID)), "kind", ports.KindOf(err), "err", err)
-	return err
+	if err != nil {
+		p.box.log.Debug("preview_failed", "channel", p.lease.In.Channel, "chat", p.lease.In.Chat, "delivery", p.ID,
+			ports.TurnAttr(ports.TurnOf(p.ID)), "kind", ports.KindOf(err), "err", err)
+	}
+	return err == nil && done, err
 }
 
 // post takes a slot as every send does, for a crash can double it; but it never
-// takes the half that is left to answers. One whose outcome is not known is not
-// tried again.
-func (p *preview) post(out ports.Outgoing) error {
-	if slots := p.channel.inFlight; len(slots) >= (cap(slots)+1)/2 {
-		return nil
+// takes the half that is left to answers, and it never overtakes one of its own
+// conversation. One whose outcome is not known is not tried again.
+func (p *preview) post(out ports.Outgoing) (done bool, err error) {
+	if slots := p.channel.inFlight; len(slots) >= cap(slots)/2 || p.box.sends(p.lease.In) {
+		return false, nil
 	}
 	select {
 	case p.channel.inFlight <- struct{}{}:
 	default:
-		return nil
+		return false, nil
 	}
 	defer func() { <-p.channel.inFlight }()
 	id, err := p.call(func(ctx context.Context) (ports.MessageID, error) { return p.channel.port.Send(ctx, out) })
 	if err != nil {
-		p.given = !ports.IsKind(err, ports.KindRateLimited)
-		return err
+		p.given = !mayPass(err) || outcomeUnknown(err)
+		return false, err
 	}
 	p.Posted = id
-	return p.store()
+	return true, p.store(p.ctx)
 }
 
-func (p *preview) store() error {
-	ctx, cancel := context.WithTimeout(p.ctx, markTimeout)
+// edit brings the message up to date. An edit whose outcome is not known may
+// still reach the chat, so what is said next must not be put into this message.
+func (p *preview) edit(out ports.Outgoing) error {
+	_, err := p.call(func(ctx context.Context) (ports.MessageID, error) {
+		return p.Posted, p.channel.editor.Edit(ctx, p.Posted, out)
+	})
+	if err != nil {
+		p.given = !mayPass(err) || outcomeUnknown(err)
+	}
+	if outcomeUnknown(err) {
+		p.box.mu.Lock()
+		p.box.unsettled[p.ID] = true
+		p.box.mu.Unlock()
+	}
+	return err
+}
+
+// outcomeUnknown reports whether a write that failed may have reached the chat, or may yet.
+func outcomeUnknown(err error) bool {
+	return ports.IsKind(err, ports.KindTimeout) || ports.IsKind(err, ports.KindCancelled) || ports.IsKind(err, ports.KindUnsure)
+}
+
+func (p *preview) store(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, liveTimeout)
 	defer cancel()
 	posted := ports.Receipt{ID: p.Posted}
 	_, err := guard.Do(ctx, liveGrace, p.box.leaks, "store_preview", func(ctx context.Context) (struct{}, error) {
@@ -120,9 +141,9 @@ func (p *preview) call(f func(context.Context) (ports.MessageID, error)) (ports.
 	return guard.Do(ctx, liveGrace, p.box.leaks, "preview", f)
 }
 
-// settle waits a moment for a call that is under way, then gives it up, and
-// with it the message: nobody knows what it will show. A message whose id the
-// store did not take gets a last chance.
+// settle waits for a call that is under way: cut off, it might reach the chat
+// after what is said next. Such a call ends by itself in a few seconds. A message
+// whose id the store did not take gets a last chance.
 func (p *preview) settle(done <-chan struct{}) {
 	defer p.cancel()
 	timer := time.NewTimer(settleGrace)
@@ -132,15 +153,14 @@ func (p *preview) settle(done <-chan struct{}) {
 	case <-timer.C:
 		p.cancel()
 		<-done
-		p.box.mu.Lock()
-		p.box.unsettled[p.ID] = true
-		p.box.mu.Unlock()
+	}
+	if p.Posted == "" || p.stored || p.given {
 		return
 	}
-	if p.Posted != "" && !p.stored && !p.given {
-		if err := p.store(); err != nil {
-			p.box.log.Warn("preview_left_behind", "channel", p.lease.In.Channel, "chat", p.lease.In.Chat, "delivery", p.ID,
-				ports.TurnAttr(ports.TurnOf(p.ID)), "kind", ports.KindOf(err), "err", err)
-		}
+	ctx, cancel := context.WithTimeout(p.box.ctx, lastStore)
+	defer cancel()
+	if err := p.store(ctx); err != nil {
+		p.box.log.Warn("preview_left_behind", "channel", p.lease.In.Channel, "chat", p.lease.In.Chat, "delivery", p.ID,
+			ports.TurnAttr(ports.TurnOf(p.ID)), "kind", ports.KindOf(err), "err", err)
 	}
 }

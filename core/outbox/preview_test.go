@@ -205,7 +205,7 @@ func TestAnAnswerIsNotPutIntoAPreviewWhoseEditMayStillCome(t *testing.T) {
 		v.Text("x")
 		time.Sleep(time.Second)
 		s.answer(v.Close(), "44")
-		s.want("700ms edit 44 x …", "3s send answer", "3s stored t/1/0 as 55")
+		s.want("700ms edit 44 x …", "5.7s send answer", "5.7s stored t/1/0 as 55")
 	})
 }
 

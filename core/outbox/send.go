@@ -41,6 +41,12 @@ func (o *Outbox) deliver(l ports.Lease, d ports.Delivery) error {
 	}
 	began, retry := time.Now(), newBackoff()
 	for {
+		if wait := c.gate.chat(d.Out.In); wait > 0 { // a sign of life was refused
+			if d.Optional {
+				return o.giveUp(l, d, errHeld.Error())
+			}
+			o.pause(wait)
+		}
 		err := o.attempt(c, l, d)
 		var failed *sendFault
 		if !errors.As(err, &failed) {
@@ -71,7 +77,7 @@ func (o *Outbox) attempt(c *channel, l ports.Lease, d ports.Delivery) error {
 	}
 	defer func() { <-c.inFlight }()
 	for began := time.Now(); ; {
-		if wait := c.gate.wait(); wait > 0 {
+		if wait := c.gate.account(); wait > 0 {
 			if d.Optional {
 				return &sendFault{errHeld}
 			}
@@ -86,16 +92,16 @@ func (o *Outbox) attempt(c *channel, l ports.Lease, d ports.Delivery) error {
 			return o.mark(l, d.ID, ports.Receipt{ID: id})
 		case o.going.Err() != nil:
 			return o.going.Err()
-		case !c.gate.heed(err) || time.Since(began) > giveUpAfter:
+		case !c.gate.heed(d.Out.In, err) || time.Since(began) > giveUpAfter:
 			return &sendFault{err}
 		}
 		o.log.Warn("account_held", "channel", d.Out.In.Channel, "chat", d.Out.In.Chat, "delivery", d.ID, ports.TurnAttr(ports.TurnOf(d.ID)),
-			"kind", ports.KindOf(err), "err", err, "wait", c.gate.wait())
+			"kind", ports.KindOf(err), "err", err, "wait", c.gate.account())
 	}
 }
 
-// errHeld is why what may be dropped is: the platform wants no writes now.
-var errHeld = ports.Errorf(ports.KindRateLimited, "send", "the account is held")
+// errHeld is why what may be dropped is.
+var errHeld = ports.Errorf(ports.KindRateLimited, "send", "the platform asked to wait")
 
 // call makes one call of the platform.
 func (o *Outbox) call(c *channel, d ports.Delivery) (ports.MessageID, error) {
@@ -152,9 +158,7 @@ func (o *Outbox) giveUp(l ports.Lease, d ports.Delivery, why string) error {
 func (o *Outbox) mark(l ports.Lease, id string, r ports.Receipt) error {
 	retry := newBackoff()
 	for {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(o.ctx), markTimeout)
-		err := guard.Write(ctx, o.leaks, "store_delivered", func(ctx context.Context) error { return o.store.Delivered(ctx, l, id, r) })
-		cancel()
+		err := guard.Write(guard.WithTurn(o.ctx, ports.TurnOf(id)), o.ctx, o.leaks, "store_delivered", func(ctx context.Context) error { return o.store.Delivered(ctx, l, id, r) })
 		if err == nil || ports.IsKind(err, ports.KindFenced) || o.going.Err() != nil {
 			return err
 		}

@@ -86,6 +86,10 @@ type Landing[T any] struct {
 // KindCancelled while fn goes on unseen. op is one of a few constant words: it
 // names the call in errors and is what Leaks counts by.
 func Do[T any](ctx context.Context, grace time.Duration, leaks *Leaks, op string, fn func(context.Context) (T, error)) (T, error) {
+	return do(ctx, func() time.Duration { return grace }, leaks, op, fn)
+}
+
+func do[T any](ctx context.Context, grace func() time.Duration, leaks *Leaks, op string, fn func(context.Context) (T, error)) (T, error) {
 	landing := make(chan Landing[T], 1)
 	go func() {
 		defer func() {
@@ -101,7 +105,8 @@ func Do[T any](ctx context.Context, grace time.Duration, leaks *Leaks, op string
 		return l.Value, l.Err
 	case <-ctx.Done():
 	}
-	timer := time.NewTimer(grace)
+	patience := grace()
+	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	select {
 	case l := <-landing:
@@ -115,7 +120,7 @@ func Do[T any](ctx context.Context, grace time.Duration, leaks *Leaks, op string
 	}()
 	var none T
 	return none, &ports.Error{Kind: ports.KindOf(ctx.Err()), Op: op,
-		Err: fmt.Errorf("did not stop within %s of its deadline and was left behind: %w", grace, ctx.Err())}
+		Err: fmt.Errorf("did not stop within %s of its deadline and was left behind: %w", patience, ctx.Err())}
 }
 
 // Start is Do in the background: the landing comes on the channel, exactly once.
@@ -131,16 +136,33 @@ func Start[T any](ctx context.Context, grace time.Duration, leaks *Leaks, op str
 // StoreTimeout is how long a call of the store may take.
 const StoreTimeout = 30 * time.Second
 
-// Read is Do for a call of the store that reads.
+// leaveGrace is how long a call of the store is waited for whose caller leaves: a
+// drain does not hang on a store that is stuck.
+const leaveGrace = 3 * time.Second
+
+// Read is Do for a call of the store that ends with ctx.
 func Read[T any](ctx context.Context, leaks *Leaks, op string, fn func(context.Context) (T, error)) (T, error) {
-	ctx, cancel := context.WithTimeout(ctx, StoreTimeout)
+	inner, cancel := context.WithTimeout(ctx, StoreTimeout)
 	defer cancel()
-	return Do(ctx, Grace, leaks, op, fn)
+	return do(inner, func() time.Duration { return graceOf(ctx) }, leaks, op, fn)
 }
 
-// Write is Do for a call of the store that writes. One that was left behind may
-// still come to be: it is made again, and the store's rows know it.
-func Write(ctx context.Context, leaks *Leaks, op string, fn func(context.Context) error) error {
-	_, err := Read(ctx, leaks, op, func(ctx context.Context) (struct{}, error) { return struct{}{}, fn(ctx) })
+// Write is Do for a write of the store that must come to be also where ctx has
+// ended, unless its caller leaves. One that was left behind may still come to be:
+// it is made again, and the store's rows know it.
+func Write(ctx, leaves context.Context, leaks *Leaks, op string, fn func(context.Context) error) error {
+	inner, cancel := context.WithTimeout(context.WithoutCancel(ctx), StoreTimeout)
+	defer cancel()
+	stop := context.AfterFunc(leaves, func() { time.AfterFunc(leaveGrace, cancel) })
+	defer stop()
+	_, err := do(inner, func() time.Duration { return graceOf(leaves) }, leaks, op, func(ctx context.Context) (struct{}, error) { return struct{}{}, fn(ctx) })
 	return err
+}
+
+// graceOf is how long a call is waited for past its end, by whether its caller leaves.
+func graceOf(leaves context.Context) time.Duration {
+	if leaves.Err() != nil {
+		return leaveGrace
+	}
+	return Grace
 }
