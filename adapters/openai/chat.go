@@ -3,35 +3,28 @@ package openai
 import (
 	"bytes"
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
-
-	sdk "github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/option"
-	"github.com/openai/openai-go/v3/packages/ssestream"
+	"net/url"
 
 	"dragoman/ports"
 )
 
-// chat makes one reply over POST chat/completions. The stream is read here and
-// not by the SDK's own iterator, which takes a clean end without a terminator,
-// a JSON body and an HTML page for success, and `"error":null` for a failure.
+// chat makes one reply over POST chat/completions.
 func (m *Model) chat(ctx context.Context, watch *watch, r ports.ModelRequest, onText func(string)) (ports.ModelReply, error) {
-	res, err := m.post(ctx, watch, m.chatParams(r))
+	res, err := m.post(ctx, watch, r)
 	if err != nil {
 		return ports.ModelReply{}, err
 	}
 	defer func() { _ = res.Body.Close() }() // everything that matters was read
 
 	head := &prefix{}
-	res.Body = teeBody{Reader: io.TeeReader(res.Body, head), Closer: res.Body}
-	events := ssestream.NewDecoder(res)
+	events := newEvents(io.TeeReader(res.Body, head))
 	reply := newReply(m.name, onText)
-	for events.Next() {
-		data := bytes.TrimSpace(events.Event().Data)
-		if bytes.Equal(data, []byte("[DONE]")) {
+	for data, ok := events.next(); ok; data, ok = events.next() {
+		if data = bytes.TrimSpace(data); string(data) == "[DONE]" {
 			break
 		}
 		if err := m.frame(reply, data); err != nil {
@@ -41,28 +34,52 @@ func (m *Model) chat(ctx context.Context, watch *watch, r ports.ModelRequest, on
 	if reply.finish != "" {
 		return reply.done() // whatever broke after the end took nothing from the reply
 	}
-	return ports.ModelReply{}, m.unterminated(res, reply, head.Bytes(), events.Err())
+	return ports.ModelReply{}, m.unterminated(res, reply, head.Bytes(), events.err)
 }
 
+// userAgent says who asks. The version is the command's, and not known here.
+const userAgent = "dragoman"
+
 // post sends the request; its error is that of the peer's status or of the network.
-func (m *Model) post(ctx context.Context, watch *watch, params any) (*http.Response, error) {
-	var res *http.Response
-	guard := func(req *http.Request, next option.MiddlewareNext) (*http.Response, error) {
-		res, err := next(req)
-		if err == nil {
-			res.Body = watch.body(res.Body)
-		}
-		return res, err
-	}
-	err := m.client.Post(ctx, "chat/completions", params, &res,
-		option.WithJSONSet("stream", true), option.WithHeader("Accept", "text/event-stream"), option.WithMiddleware(guard))
-	switch {
-	case res != nil && res.StatusCode >= 400 && ctx.Err() == nil:
-		return nil, m.statusError(res) // the SDK has read the body into memory
-	case err != nil:
+func (m *Model) post(ctx context.Context, watch *watch, r ports.ModelRequest) (*http.Response, error) {
+	body, err := m.body(r)
+	if err != nil {
 		return nil, err
 	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, m.endpoint, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "text/event-stream")
+	req.Header.Set("User-Agent", userAgent)
+	if key := m.cfg.APIKey.Reveal(); key != "" {
+		req.Header.Set("Authorization", "Bearer "+key)
+	}
+	res, err := m.client.Do(req)
+	if failed := (*url.Error)(nil); errors.As(err, &failed) {
+		return nil, m.hide(failed.Err) // the rest is the URL, which may have a key in its query
+	} else if err != nil {
+		return nil, err
+	}
+	res.Body = watch.body(res.Body)
+	if res.StatusCode >= 300 {
+		return nil, m.statusError(res)
+	}
 	return res, nil
+}
+
+// sameOrigin follows a redirect only if the request stays as it is and where it
+// is: the key and the prompt are for the configured server alone, and a POST
+// that becomes a GET asks for something else. Of others the answer is the
+// redirect itself.
+func sameOrigin(req *http.Request, via []*http.Request) error {
+	const most = 5
+	first := via[0]
+	if len(via) > most || req.Method != first.Method || req.URL.Scheme != first.URL.Scheme || req.URL.Host != first.URL.Host {
+		return http.ErrUseLastResponse
+	}
+	return nil
 }
 
 // frame takes one event of the stream.
@@ -70,20 +87,17 @@ func (m *Model) frame(reply *reply, data []byte) error {
 	if len(data) == 0 {
 		return nil
 	}
-	var probe struct {
-		Error json.RawMessage `json:"error"`
-	}
-	if err := json.Unmarshal(data, &probe); err != nil {
+	c, err := readChunk(data)
+	if err != nil {
 		return &protocolError{what: "a frame of the stream is not a JSON object", err: err}
 	}
-	if len(probe.Error) > 0 && string(probe.Error) != "null" {
+	if len(c.Error) > 0 && string(c.Error) != "null" {
 		return m.frameError(data)
 	}
-	var chunk sdk.ChatCompletionChunk
-	if err := json.Unmarshal(data, &chunk); err != nil {
-		return &protocolError{what: "a frame of the stream is not a chunk", err: err}
+	reply.add(c)
+	if reply.full() {
+		return &protocolError{what: "the reply has no end", err: errBody}
 	}
-	reply.add(chunk)
 	return nil
 }
 
@@ -127,9 +141,4 @@ func (p *prefix) Write(b []byte) (int, error) {
 		p.Buffer.Write(b[:min(room, len(b))])
 	}
 	return len(b), nil
-}
-
-type teeBody struct {
-	io.Reader
-	io.Closer
 }

@@ -12,28 +12,17 @@ import (
 
 // Config is one entry of "models" with type "openai".
 type Config struct {
-	// BaseURL is the API's root, with its version: chat/completions is added to it.
-	BaseURL string `json:"base_url" validate:"required,http_url" default:"https://api.openai.com/v1"`
-	// APIKey is sent as a bearer token. Local servers need none.
-	APIKey ports.Secret `json:"api_key"`
-	// Model is the provider's name of the model.
-	Model string `json:"model" validate:"required"`
-	// API chooses the wire. "auto" is chat.
-	API string `json:"api" validate:"oneof=auto chat" default:"auto"`
-	// ReasoningEffort is passed on as it is; "" leaves it to the provider. OpenAI's
-	// newer models take tools on this wire only with "none".
-	ReasoningEffort string `json:"reasoning_effort" validate:"omitempty,oneof=none minimal low medium high xhigh"`
-	// ContextTokens is the size of the context window.
-	ContextTokens int `json:"context_tokens" validate:"gt=0" default:"128000"`
-	// MaxOutputTokens bounds a reply when the request names no bound.
-	MaxOutputTokens int `json:"max_output_tokens" validate:"gt=0" default:"4096"`
-	// Timeout bounds a whole request.
-	Timeout time.Duration `json:"timeout" validate:"gt=0" default:"5m"`
-	// IdleTimeout bounds each silence of the provider, the one before the first
-	// byte included.
-	IdleTimeout time.Duration `json:"idle_timeout" validate:"gt=0" default:"60s"`
-	// MaxConcurrency bounds the requests under way; the others wait.
-	MaxConcurrency int `json:"max_concurrency" validate:"gt=0" default:"64"`
+	BaseURL string       `json:"base_url" validate:"required,http_url" default:"https://api.openai.com/v1" doc:"The API's root, with its version: chat/completions is added to it"`
+	APIKey  ports.Secret `json:"api_key" doc:"Sent as a bearer token; local servers need none"`
+	Model   string       `json:"model" validate:"required" doc:"The provider's name of the model"`
+	API     string       `json:"api" validate:"oneof=auto chat" default:"auto" doc:"The wire; auto is chat"`
+	// OpenAI's newer models take tools on this wire only with "none".
+	ReasoningEffort string        `json:"reasoning_effort" validate:"omitempty,oneof=none minimal low medium high xhigh" doc:"Passed on as it is; absent: the provider's choice"`
+	ContextTokens   int           `json:"context_tokens" validate:"gt=0" default:"128000" doc:"Size of the context window"`
+	MaxOutputTokens int           `json:"max_output_tokens" validate:"gt=0" default:"4096" doc:"Longest reply when a request names no bound"`
+	Timeout         time.Duration `json:"timeout" validate:"gt=0" default:"5m" doc:"How long a whole request may take"`
+	IdleTimeout     time.Duration `json:"idle_timeout" validate:"gt=0" default:"60s" doc:"Longest silence of the provider, that before the first byte included"`
+	MaxConcurrency  int           `json:"max_concurrency" validate:"gt=0" default:"64" doc:"Requests at a time; the others wait"`
 }
 
 // officialHost is the one host that knows max_completion_tokens for certain and

@@ -13,9 +13,15 @@
 //   - Fields that the provider adds to the standard (reasoning_content, Gemini's
 //     thought signatures) are kept as opaque state and sent back to the provider
 //     and model that made them, and to no other.
+//   - The key goes to base_url's origin alone, and into no error: a redirect to
+//     elsewhere is not followed.
 //   - Nothing but Config is read: no OPENAI_* variable of the environment.
 //
-// The wire is in chat.go, request.go, reply.go and schema.go; what any wire
+// The wire is in chat.go, request.go, tools.go and schema.go on the way out, in
+// events.go, chunk.go, loose.go, reply.go and state.go on the way in. It is small
+// enough to be plain structs: the vendor's SDK is several times the rest of the
+// gateway in size, and takes a clean end without a terminator, a JSON body and an
+// HTML page for success. The tests hold both against each other. What any wire
 // needs (the semaphore, the clocks, the kinds of error) is in model.go, watch.go
 // and errors.go.
 //

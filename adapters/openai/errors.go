@@ -39,6 +39,8 @@ func (m *Model) wrap(ctx context.Context, err error) error {
 		out.Kind = ports.KindProtocol
 	case errors.As(err, &filter):
 		out.Kind = ports.KindRefused
+	case errors.Is(err, errEncode):
+		out.Kind = ports.KindInternal
 	}
 	return out
 }
@@ -130,6 +132,9 @@ func (m *Model) statusError(res *http.Response) error {
 	body, err := io.ReadAll(io.LimitReader(res.Body, maxPrefix))
 	_ = res.Body.Close()
 	p := readProblem(body)
+	if to, err := res.Location(); err == nil && res.StatusCode < 400 {
+		p.Message = "it redirects to " + to.Scheme + "://" + to.Host + to.Path + ", which is not followed: correct base_url"
+	}
 	if !p.found() {
 		p.Message = "an answer that is no error of this API"
 		if kind := res.Header.Get("Content-Type"); kind != "" {
@@ -163,6 +168,24 @@ func (m *Model) scrub(text string) string {
 	}
 	return text
 }
+
+// hide takes the API key out of an error of the network, which quotes a peer
+// that breaks HTTP itself.
+func (m *Model) hide(err error) error {
+	if key := m.cfg.APIKey.Reveal(); key == "" || !strings.Contains(err.Error(), key) {
+		return err
+	}
+	return &hidden{text: m.scrub(err.Error()), err: err}
+}
+
+// hidden is an error in words that may be shown.
+type hidden struct {
+	text string
+	err  error
+}
+
+func (e *hidden) Error() string { return e.text }
+func (e *hidden) Unwrap() error { return e.err }
 
 // problem is the error object of the API, as far as anyone fills it in.
 type problem struct {
@@ -226,22 +249,6 @@ func readProblem(body []byte) problem {
 		return problem{Message: string(inner.Message), Type: string(inner.Type), Code: string(inner.Code)}
 	}
 	return problem{Message: "an error in an unknown form"}
-}
-
-// looseText is a string, or a number as its digits; anything else is "".
-type looseText string
-
-// UnmarshalJSON never fails: an error must not hide behind its own odd form.
-func (t *looseText) UnmarshalJSON(raw []byte) error {
-	var s string
-	var n json.Number
-	switch {
-	case json.Unmarshal(raw, &s) == nil:
-		*t = looseText(s)
-	case json.Unmarshal(raw, &n) == nil:
-		*t = looseText(n)
-	}
-	return nil
 }
 
 // retryAfter is the wait that an answer asks for: Retry-After-Ms, or Retry-After

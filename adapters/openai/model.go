@@ -4,10 +4,8 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"time"
-
-	sdk "github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/option"
 
 	"dragoman/ports"
 )
@@ -17,7 +15,9 @@ type Model struct {
 	cfg      Config
 	name     string // host and model: who made an opaque state
 	official bool
-	client   sdk.Client
+	endpoint string
+	client   *http.Client
+	tools    toolCache
 	slots    chan struct{} // one element per request under way
 	log      *slog.Logger
 }
@@ -32,29 +32,21 @@ func New(cfg Config, log *slog.Logger) (*Model, error) {
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost = min(cfg.MaxConcurrency, transport.MaxIdleConns)
-	return newModel(cfg, base.Host, transport, log), nil
+	return newModel(cfg, base, transport, log), nil
 }
 
 // newModel takes the transport, so that tests can put time and the wire under control.
-func newModel(cfg Config, host string, transport http.RoundTripper, log *slog.Logger) *Model {
-	m := &Model{
+func newModel(cfg Config, base *url.URL, transport http.RoundTripper, log *slog.Logger) *Model {
+	name := base.Host + "/" + cfg.Model
+	return &Model{
 		cfg:      cfg,
-		name:     host + "/" + cfg.Model,
-		official: host == officialHost,
+		name:     name,
+		official: base.Host == officialHost,
+		endpoint: base.JoinPath("chat", "completions").String(),
+		client:   &http.Client{Transport: transport, CheckRedirect: sameOrigin},
 		slots:    make(chan struct{}, cfg.MaxConcurrency),
-		log:      log.With(slog.String("model", host+"/"+cfg.Model)),
+		log:      log.With(slog.String("model", name)),
 	}
-	opts := []option.RequestOption{
-		option.WithHTTPClient(&http.Client{Transport: transport}),
-		option.WithBaseURL(cfg.BaseURL),
-		option.WithMaxRetries(0),
-	}
-	if key := cfg.APIKey.Reveal(); key != "" {
-		opts = append(opts, option.WithAPIKey(key))
-	}
-	// The SDK's NewClient would also take keys and addresses from the environment.
-	m.client = sdk.Client{Options: opts}
-	return m
 }
 
 // ContextTokens is the size of the model's context window.

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strconv"
 	"strings"
 	"sync"
@@ -267,7 +268,7 @@ func testConfig(base string) Config {
 		Timeout: time.Minute, IdleTimeout: 20 * time.Second, MaxConcurrency: 64}
 }
 
-func testModel(t *testing.T, base string, change ...func(*Config)) *Model {
+func testModel(t testing.TB, base string, change ...func(*Config)) *Model {
 	t.Helper()
 	cfg := testConfig(base)
 	for _, c := range change {
@@ -278,6 +279,15 @@ func testModel(t *testing.T, base string, change ...func(*Config)) *Model {
 		t.Fatal(err)
 	}
 	return m
+}
+
+func mustURL(t testing.TB, text string) *url.URL {
+	t.Helper()
+	u, err := url.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
 }
 
 func hello() ports.ModelRequest {

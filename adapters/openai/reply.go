@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	sdk "github.com/openai/openai-go/v3"
-
 	"dragoman/ports"
 )
 
@@ -20,9 +18,10 @@ type reply struct {
 	onText func(string)
 
 	chunks int
+	size   int // of what is kept, in bytes
 	text   strings.Builder
 	calls  []*call
-	open   map[int64]*call // the call that a fragment with this index belongs to
+	open   map[int]*call // the call that a fragment with this index belongs to
 	extra  extras
 	finish string
 	usage  ports.Tokens
@@ -36,30 +35,42 @@ type call struct {
 }
 
 func newReply(model string, onText func(string)) *reply {
-	return &reply{model: model, onText: onText, open: map[int64]*call{}, extra: extras{}}
+	return &reply{model: model, onText: onText, open: map[int]*call{}}
 }
 
-func (r *reply) add(c sdk.ChatCompletionChunk) {
+// maxReply bounds the text, the calls and the state of one reply together: a peer
+// that never ends must not fill the memory. It is far beyond any model's output.
+const (
+	maxReply = 4 << 20
+	callSize = 512 // what a call costs beside its words
+)
+
+// full reports whether the reply is larger than any can be.
+func (r *reply) full() bool { return r.size > maxReply }
+
+func (r *reply) add(c chunk) {
 	r.chunks++
-	if c.JSON.Usage.Valid() { // some servers send a running count with each chunk
+	if u := c.Usage; u != nil { // some servers send a running count with each chunk
 		r.usage = ports.Tokens{
-			Input:       int(c.Usage.PromptTokens),
-			CachedInput: int(c.Usage.PromptTokensDetails.CachedTokens),
-			Output:      int(c.Usage.CompletionTokens),
+			Input:       int(u.PromptTokens),
+			CachedInput: int(u.PromptTokensDetails.CachedTokens),
+			Output:      int(u.CompletionTokens),
 		}
 	}
 	for _, choice := range c.Choices {
 		if choice.Index != 0 {
 			continue
 		}
-		r.say(choice.Delta.Content)
-		r.say(choice.Delta.Refusal) // the model's own words of refusal are an answer to the person
-		for _, d := range choice.Delta.ToolCalls {
-			r.addCall(d)
+		r.say(choice.Delta.content)
+		r.say(choice.Delta.refusal) // the model's own words of refusal are an answer to the person
+		for _, f := range choice.Delta.calls {
+			if f.object {
+				r.addCall(f)
+			}
 		}
-		r.extra.merge(choice.Delta.JSON.ExtraFields)
+		r.size += r.extra.merge(choice.Delta.extra)
 		if choice.FinishReason != "" {
-			r.finish = choice.FinishReason
+			r.finish = string(choice.FinishReason)
 		}
 	}
 }
@@ -68,39 +79,41 @@ func (r *reply) say(delta string) {
 	if delta == "" {
 		return
 	}
+	r.size += len(delta)
 	r.text.WriteString(delta)
 	if r.onText != nil {
 		r.onText(delta)
 	}
 }
 
-func (r *reply) addCall(d sdk.ChatCompletionChunkChoiceDeltaToolCall) {
-	c := r.open[d.Index]
-	if c == nil || startsAnother(c, d) {
-		c = &call{extra: extras{}}
-		r.open[d.Index] = c
+func (r *reply) addCall(f fragment) {
+	c := r.open[f.index]
+	if c == nil || startsAnother(c, f) {
+		c = &call{}
+		r.open[f.index] = c
 		r.calls = append(r.calls, c)
+		r.size += callSize
 	}
 	if c.id == "" {
-		c.id = d.ID
+		c.id = f.id
 	}
 	if c.name == "" {
-		c.name = d.Function.Name
+		c.name = f.name
 	}
-	c.args.WriteString(d.Function.Arguments)
-	c.extra.merge(d.JSON.ExtraFields)
+	c.args.WriteString(f.args)
+	r.size += len(f.args) + c.extra.merge(f.extra)
 }
 
 // startsAnother tells whether a fragment begins a new call although its index is
 // in use: some compatible servers number every call 0.
-func startsAnother(c *call, d sdk.ChatCompletionChunkChoiceDeltaToolCall) bool {
-	if d.Function.Name == "" || c.name == "" {
+func startsAnother(c *call, f fragment) bool {
+	if f.name == "" || c.name == "" {
 		return false
 	}
-	if d.ID != "" && c.id != "" {
-		return d.ID != c.id
+	if f.id != "" && c.id != "" {
+		return f.id != c.id
 	}
-	return d.ID == "" && c.id == "" && d.Function.Arguments != "" && isObject([]byte(c.args.String()))
+	return f.id == "" && c.id == "" && f.args != "" && isObject([]byte(c.args.String()))
 }
 
 // done is the whole reply. It is called only after a finish_reason.

@@ -54,6 +54,22 @@ func TestOddStreams(t *testing.T) {
 			calls: []string{`a n {"x":1}`}, stop: ports.StopCalls},
 		{name: "null arguments", frames: []string{delta(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"n","arguments":"null"}}]}`, `"tool_calls"`)},
 			calls: []string{`a n {}`}, stop: ports.StopCalls},
+		{name: "content in parts", frames: []string{delta(`{"content":[{"type":"thinking","thinking":[{"type":"text","text":"hm"}]},{"type":"text","text":"a"},7,{"type":"text","text":"b"}]}`, `"stop"`)},
+			text: "ab", stop: ports.StopEnd},
+		{name: "content of no form", frames: []string{delta(`{"content":{"a":1},"refusal":true}`, `null`), delta(`null`, `null`), delta(`[1]`, `null`), delta(`{"content":5}`, `"stop"`)},
+			text: "5", stop: ports.StopEnd},
+		{name: "choices of no form", frames: []string{`{"choices":{"a":1}}`, `{"choices":[null,5]}`, `null`, delta(`{"content":"x"}`, `7`)}, text: "x", stop: ports.StopEnd},
+		{name: "no index", frames: []string{`{"choices":[{"delta":{"tool_calls":[{"id":"a","function":{"name":"n","arguments":"{\"x\""}}]}}]}`,
+			`{"choices":[{"delta":{"tool_calls":[{"function":{"arguments":":1}"}}]},"finish_reason":"tool_calls"}]}`},
+			calls: []string{`a n {"x":1}`}, stop: ports.StopCalls},
+		{name: "index in a string, id a number", frames: []string{`{"choices":[{"index":"0","delta":{"tool_calls":[{"index":"1","id":7,"function":{"name":"n","arguments":""}},{"index":1.0,"function":{"arguments":"{}"}}]},"finish_reason":"stop"}]}`},
+			calls: []string{"7 n {}"}, stop: ports.StopCalls},
+		{name: "arguments as an object", frames: []string{delta(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"n","arguments":{"x":"}"}}}]}`, `"tool_calls"`)},
+			calls: []string{`a n {"x":"}"}`}, stop: ports.StopCalls},
+		{name: "what is no call beside one", frames: []string{delta(`{"tool_calls":[null,5,{"index":0,"id":"a","function":{"name":"n","arguments":"{}"}}]}`, `"tool_calls"`), delta(`{"tool_calls":null}`, `null`), delta(`{"tool_calls":"x"}`, `null`)},
+			calls: []string{"a n {}"}, stop: ports.StopCalls},
+		{name: "what is no call alone", frames: []string{delta(`{"content":"x","tool_calls":[null,5,[]]}`, `"stop"`)}, text: "x", stop: ports.StopEnd},
+		{name: "names with escapes", frames: []string{delta(`{"\u0063ontent":"x"}`, `"stop"`)}, text: "x", stop: ports.StopEnd},
 		{name: "cut in the second call", frames: []string{
 			delta(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"n","arguments":"{\"x\":1}"}}]}`, `null`),
 			delta(`{"tool_calls":[{"index":1,"id":"b","function":{"name":"rm","arguments":""}}]}`, `"length"`)},
@@ -101,22 +117,40 @@ func TestStateIsJoinedAndSentBack(t *testing.T) {
 	}
 	r := hello()
 	r.Entries = append(r.Entries, ports.Entry{Role: ports.RoleAssistant, Text: "x", State: reply.State, Model: reply.Model})
-	raw, err := json.Marshal(m.chatParams(r).Messages[1])
+	raw, err := m.body(r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := canonical(t, string(raw)); got != canonical(t, `{"role":"assistant","content":"x",`+want[1:]) {
+	var sent struct{ Messages []json.RawMessage }
+	if err := json.Unmarshal(raw, &sent); err != nil {
+		t.Fatal(err)
+	}
+	if got := canonical(t, string(sent.Messages[1])); got != canonical(t, `{"role":"assistant","content":"x",`+want[1:]) {
 		t.Errorf("sent back as %s", got)
 	}
 }
 
-func TestCachedTokensAreCounted(t *testing.T) {
+func TestTokensAreCounted(t *testing.T) {
 	p := newPeer(t)
-	p.says(`{"choices":[{"index":0,"delta":{"content":"x"},"finish_reason":"stop"}]}`,
-		`{"choices":[],"usage":{"prompt_tokens":100,"completion_tokens":7,"prompt_tokens_details":{"cached_tokens":64}}}`, `[DONE]`)
-	reply, err := testModel(t, p.URL+"/v1").Generate(t.Context(), hello(), nil)
-	if want := (ports.Tokens{Input: 100, CachedInput: 64, Output: 7}); err != nil || reply.Usage != want {
-		t.Errorf("%+v %v", reply.Usage, err)
+	m := testModel(t, p.URL+"/v1")
+	const end = `{"choices":[{"index":0,"delta":{"content":"x"},"finish_reason":"stop"}]}`
+	for name, c := range map[string]struct {
+		frames []string
+		want   ports.Tokens
+	}{
+		"in a frame of its own": {[]string{end, `{"choices":[],"usage":{"prompt_tokens":100,"completion_tokens":7,"prompt_tokens_details":{"cached_tokens":64}}}`}, ports.Tokens{Input: 100, CachedInput: 64, Output: 7}},
+		"in the last one": {[]string{`{"choices":[{"index":0,"delta":{"content":"x"},"finish_reason":"stop"}],"usage":{"prompt_tokens":9,"completion_tokens":2,"prompt_tokens_details":null}}`},
+			ports.Tokens{Input: 9, Output: 2}},
+		"running":   {[]string{`{"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":1}}`, end, `{"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":4}}`, `{"usage":null}`}, ports.Tokens{Input: 9, Output: 4}},
+		"odd forms": {[]string{end, `{"usage":{"prompt_tokens":"12","completion_tokens":3.0,"prompt_tokens_details":[]}}`}, ports.Tokens{Input: 12, Output: 3}},
+		"none":      {[]string{end}, ports.Tokens{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p.says(append(c.frames, "[DONE]")...)
+			if reply, err := m.Generate(t.Context(), hello(), nil); err != nil || reply.Usage != c.want {
+				t.Errorf("%+v %v", reply.Usage, err)
+			}
+		})
 	}
 }
 

@@ -1,73 +1,129 @@
 package openai
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
-
-	sdk "github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/packages/param"
-	"github.com/openai/openai-go/v3/shared"
 
 	"dragoman/ports"
 )
 
-// chatParams is the request's body. Equal requests give equal bytes: the
-// providers' prompt caches depend on it.
-func (m *Model) chatParams(r ports.ModelRequest) sdk.ChatCompletionNewParams {
-	p := sdk.ChatCompletionNewParams{
-		Model:         m.cfg.Model,
-		Messages:      m.messages(r),
-		StreamOptions: sdk.ChatCompletionStreamOptionsParam{IncludeUsage: param.NewOpt(true)},
+// chatRequest is the request's body but for the tools, which body puts in as they
+// are kept, and for "stream".
+type chatRequest struct {
+	Messages            []any         `json:"messages"`
+	Model               string        `json:"model"`
+	MaxCompletionTokens int           `json:"max_completion_tokens,omitempty"`
+	MaxTokens           int           `json:"max_tokens,omitempty"`
+	ReasoningEffort     string        `json:"reasoning_effort,omitempty"`
+	StreamOptions       streamOptions `json:"stream_options"`
+}
+
+type streamOptions struct {
+	IncludeUsage bool `json:"include_usage"`
+}
+
+// message is one of any role. Content is a string or a list of parts, and absent
+// from an assistant's message that only calls.
+type message struct {
+	Content    any    `json:"content,omitempty"`
+	ToolCalls  []any  `json:"tool_calls,omitempty"`
+	ToolCallID string `json:"tool_call_id,omitempty"`
+	Role       string `json:"role"`
+}
+
+type toolCall struct {
+	ID       string       `json:"id"`
+	Function functionCall `json:"function"`
+	Type     string       `json:"type"`
+}
+
+type functionCall struct {
+	Arguments string `json:"arguments"`
+	Name      string `json:"name"`
+}
+
+// part is a piece of a user's message: a text, a picture or a sound.
+type part struct {
+	Text       string      `json:"text,omitempty"`
+	ImageURL   *imageURL   `json:"image_url,omitempty"`
+	InputAudio *inputAudio `json:"input_audio,omitempty"`
+	Type       string      `json:"type"`
+}
+
+type imageURL struct {
+	URL string `json:"url"`
+}
+
+type inputAudio struct {
+	Data   string `json:"data"`
+	Format string `json:"format"`
+}
+
+func textPart(text string) part { return part{Type: "text", Text: text} }
+
+// errEncode is a request that cannot be written down: a fault of ours.
+var errEncode = errors.New("the request cannot be encoded")
+
+// body is the request's body. Equal requests give equal bytes: the providers'
+// prompt caches depend on it.
+func (m *Model) body(r ports.ModelRequest) ([]byte, error) {
+	c := chatRequest{
+		Messages:        m.messages(r),
+		Model:           m.cfg.Model,
+		ReasoningEffort: m.cfg.ReasoningEffort,
+		StreamOptions:   streamOptions{IncludeUsage: true},
 	}
-	if m.cfg.ReasoningEffort != "" {
-		p.ReasoningEffort = shared.ReasoningEffort(m.cfg.ReasoningEffort)
-	}
-	limit := int64(r.MaxTokens)
+	limit := r.MaxTokens
 	if limit <= 0 {
-		limit = int64(m.cfg.MaxOutputTokens)
+		limit = m.cfg.MaxOutputTokens
 	}
 	if m.official {
-		p.MaxCompletionTokens = param.NewOpt(limit)
+		c.MaxCompletionTokens = limit
 	} else {
-		p.MaxTokens = param.NewOpt(limit)
+		c.MaxTokens = limit
 	}
-	for _, t := range r.Tools {
-		f := shared.FunctionDefinitionParam{Name: t.Name, Parameters: parameters(t.InputSchema)}
-		if t.Description != "" {
-			f.Description = param.NewOpt(t.Description)
+	raw, err := encode(c)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errEncode, err)
+	}
+	raw = raw[:len(raw)-1] // its brace: more follows
+	if len(r.Tools) > 0 {
+		raw = append(raw, `,"tools":[`...)
+		if raw, err = m.tools.appendTools(raw, r.Tools); err != nil {
+			return nil, fmt.Errorf("%w: %w", errEncode, err)
 		}
-		p.Tools = append(p.Tools, sdk.ChatCompletionFunctionTool(f))
+		raw = append(raw, ']')
 	}
-	return p
+	return append(raw, `,"stream":true}`...), nil
 }
 
-// parameters are a tool's projected schema. Its parts go in as JSON, since the
-// SDK's own encoder would write a json.Number as a string.
-func parameters(pristine json.RawMessage) shared.FunctionParameters {
-	out := shared.FunctionParameters{}
-	for key, value := range projectSchema(pristine) {
-		raw, err := json.Marshal(value)
-		if err != nil {
-			continue // cannot be: it was decoded from JSON
-		}
-		out[key] = json.RawMessage(raw)
+// encode leaves <, > and & as they are, unlike json.Marshal: they are no danger
+// here, and tokens to a model.
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
 	}
-	return out
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-func (m *Model) messages(r ports.ModelRequest) []sdk.ChatCompletionMessageParamUnion {
-	var out []sdk.ChatCompletionMessageParamUnion
+func (m *Model) messages(r ports.ModelRequest) []any {
+	out := make([]any, 0, len(r.Entries)+2)
 	if r.System != "" {
-		out = append(out, sdk.SystemMessage(r.System))
+		out = append(out, message{Role: "system", Content: r.System})
 	}
 	// A tool message takes text alone and must follow its call directly, so what
 	// tools showed goes into a user message behind the last result of the row.
-	var shown []sdk.ChatCompletionContentPartUnionParam
+	var shown []part
 	for _, e := range r.Entries {
 		if e.Role != ports.RoleTool && len(shown) > 0 {
-			out, shown = append(out, sdk.UserMessage(shown)), nil
+			out, shown = append(out, message{Role: "user", Content: shown}), nil
 		}
 		switch e.Role {
 		case ports.RoleUser:
@@ -78,75 +134,66 @@ func (m *Model) messages(r ports.ModelRequest) []sdk.ChatCompletionMessageParamU
 			}
 		case ports.RoleTool:
 			text, media := toolContent(e)
-			out = append(out, sdk.ToolMessage(text, e.CallID))
+			out = append(out, message{Role: "tool", Content: text, ToolCallID: e.CallID})
 			if len(media) > 0 {
-				shown = append(shown, sdk.TextContentPart("What the tool call "+e.CallID+" returned beside its text:"))
+				shown = append(shown, textPart("What the tool call "+e.CallID+" returned beside its text:"))
 				shown = append(shown, media...)
 			}
 		}
 	}
 	if len(shown) > 0 {
-		out = append(out, sdk.UserMessage(shown))
+		out = append(out, message{Role: "user", Content: shown})
 	}
 	return out
 }
 
-func userMessage(e ports.Entry) sdk.ChatCompletionMessageParamUnion {
+func userMessage(e ports.Entry) message {
 	if len(e.Blocks) == 0 {
-		return sdk.UserMessage(e.Text)
+		return message{Role: "user", Content: e.Text}
 	}
-	var parts []sdk.ChatCompletionContentPartUnionParam
+	var parts []part
 	if e.Text != "" {
-		parts = append(parts, sdk.TextContentPart(e.Text))
+		parts = append(parts, textPart(e.Text))
 	}
 	for _, b := range e.Blocks {
-		if part, ok := mediaPart(b); ok {
-			parts = append(parts, part)
+		if p, ok := mediaPart(b); ok {
+			parts = append(parts, p)
 		} else {
-			parts = append(parts, sdk.TextContentPart(blockText(b)))
+			parts = append(parts, textPart(blockText(b)))
 		}
 	}
-	return sdk.UserMessage(parts)
+	return message{Role: "user", Content: parts}
 }
 
 // assistantMessage is false for an entry that says nothing: the wire refuses it.
-func (m *Model) assistantMessage(e ports.Entry) (sdk.ChatCompletionMessageParamUnion, bool) {
-	msg := sdk.ChatCompletionAssistantMessageParam{}
+func (m *Model) assistantMessage(e ports.Entry) (any, bool) {
+	msg := message{Role: "assistant"}
 	text := e.Text
 	for _, b := range e.Blocks {
 		text = joinLines(text, blockText(b))
 	}
 	if text == "" && len(e.Calls) == 0 {
-		return sdk.ChatCompletionMessageParamUnion{}, false
+		return nil, false
 	}
 	if text != "" {
-		msg.Content.OfString = param.NewOpt(text)
+		msg.Content = text
 	}
 	ours := e.Model == m.name
 	for _, c := range e.Calls {
-		call := &sdk.ChatCompletionMessageFunctionToolCallParam{
-			ID:       c.ID,
-			Function: sdk.ChatCompletionMessageFunctionToolCallFunctionParam{Name: c.Name, Arguments: replayArguments(c.Arguments)},
-		}
-		if extra := extraFields(c.State); ours && extra != nil {
-			call.SetExtraFields(extra)
-		}
-		msg.ToolCalls = append(msg.ToolCalls, sdk.ChatCompletionMessageToolCallUnionParam{OfFunction: call})
+		call := toolCall{ID: c.ID, Type: "function", Function: functionCall{Name: c.Name, Arguments: replayArguments(c.Arguments)}}
+		msg.ToolCalls = append(msg.ToolCalls, withState(call, ours, c.State))
 	}
-	if extra := extraFields(e.State); ours && extra != nil {
-		msg.SetExtraFields(extra)
-	}
-	return sdk.ChatCompletionMessageParamUnion{OfAssistant: &msg}, true
+	return withState(msg, ours, e.State), true
 }
 
 // toolContent splits a tool's result into what a tool message can say and what
 // has to be shown beside it.
-func toolContent(e ports.Entry) (string, []sdk.ChatCompletionContentPartUnionParam) {
+func toolContent(e ports.Entry) (string, []part) {
 	text := e.Text
-	var media []sdk.ChatCompletionContentPartUnionParam
+	var media []part
 	for _, b := range e.Blocks {
-		if part, ok := mediaPart(b); ok {
-			media = append(media, part)
+		if p, ok := mediaPart(b); ok {
+			media = append(media, p)
 		} else {
 			text = joinLines(text, blockText(b))
 		}
@@ -165,23 +212,19 @@ func toolContent(e ports.Entry) (string, []sdk.ChatCompletionContentPartUnionPar
 }
 
 // mediaPart is an image or a sound in the forms that the wire knows.
-func mediaPart(b ports.Block) (sdk.ChatCompletionContentPartUnionParam, bool) {
+func mediaPart(b ports.Block) (part, bool) {
 	switch b.Kind {
 	case ports.BlockImage:
 		switch b.MIME {
 		case "image/png", "image/jpeg", "image/gif", "image/webp":
-			return sdk.ImageContentPart(sdk.ChatCompletionContentPartImageImageURLParam{
-				URL: "data:" + b.MIME + ";base64," + base64.StdEncoding.EncodeToString(b.Data),
-			}), true
+			return part{Type: "image_url", ImageURL: &imageURL{URL: "data:" + b.MIME + ";base64," + base64.StdEncoding.EncodeToString(b.Data)}}, true
 		}
 	case ports.BlockAudio:
 		if format, ok := audioFormats[b.MIME]; ok {
-			return sdk.InputAudioContentPart(sdk.ChatCompletionContentPartInputAudioInputAudioParam{
-				Data: base64.StdEncoding.EncodeToString(b.Data), Format: format,
-			}), true
+			return part{Type: "input_audio", InputAudio: &inputAudio{Data: base64.StdEncoding.EncodeToString(b.Data), Format: format}}, true
 		}
 	}
-	return sdk.ChatCompletionContentPartUnionParam{}, false
+	return part{}, false
 }
 
 var audioFormats = map[string]string{"audio/wav": "wav", "audio/x-wav": "wav", "audio/wave": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"testing"
@@ -16,8 +15,34 @@ var update = flag.Bool("update", false, "write the golden files anew")
 
 // TestRequestsOnTheWire compares whole request bodies with testdata/*.json.
 func TestRequestsOnTheWire(t *testing.T) {
+	for name, c := range map[string]struct {
+		base   string
+		change func(*Config)
+		r      ports.ModelRequest
+	}{
+		"full":     {"http://model.test/v1", func(*Config) {}, fullRequest()},
+		"minimal":  {"http://model.test/v1", func(*Config) {}, hello()},
+		"official": {"https://" + officialHost + "/v1", func(c *Config) { c.ReasoningEffort = "none" }, hello()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			raw, err := testModel(t, c.base, c.change).body(c.r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got bytes.Buffer
+			if err := json.Indent(&got, raw, "", "  "); err != nil {
+				t.Fatal(err)
+			}
+			got.WriteByte('\n')
+			golden(t, name+".json", got.Bytes())
+		})
+	}
+}
+
+// fullRequest has everything in it that a request may have.
+func fullRequest() ports.ModelRequest {
 	png := []byte("\x89PNG")
-	full := ports.ModelRequest{
+	return ports.ModelRequest{
 		System: "Be brief.",
 		Entries: []ports.Entry{
 			{Role: ports.RoleUser, Text: "Look.", Blocks: []ports.Block{
@@ -47,30 +72,6 @@ func TestRequestsOnTheWire(t *testing.T) {
 			{Name: "b__look", InputSchema: json.RawMessage(`{}`)},
 		},
 		MaxTokens: 77,
-	}
-	for name, c := range map[string]struct {
-		host   string
-		change func(*Config)
-		r      ports.ModelRequest
-	}{
-		"full":     {"model.test", func(*Config) {}, full},
-		"minimal":  {"model.test", func(*Config) {}, hello()},
-		"official": {officialHost, func(c *Config) { c.ReasoningEffort = "none" }, hello()},
-	} {
-		t.Run(name, func(t *testing.T) {
-			cfg := testConfig("http://model.test/v1")
-			c.change(&cfg)
-			raw, err := json.Marshal(newModel(cfg, c.host, nil, slog.New(slog.DiscardHandler)).chatParams(c.r))
-			if err != nil {
-				t.Fatal(err)
-			}
-			var got bytes.Buffer
-			if err := json.Indent(&got, raw, "", "  "); err != nil {
-				t.Fatal(err)
-			}
-			got.WriteByte('\n')
-			golden(t, name+".json", got.Bytes())
-		})
 	}
 }
 

@@ -2,9 +2,9 @@ package openai
 
 import (
 	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
-
-	"github.com/openai/openai-go/v3/packages/respjson"
 )
 
 // extras are the fields that a provider adds to the standard, in the pieces in
@@ -14,14 +14,20 @@ type extras map[string][]json.RawMessage
 // notSentBack are additions that a request may not carry.
 var notSentBack = map[string]bool{"annotations": true}
 
-func (x extras) merge(fields map[string]respjson.Field) {
-	for name, f := range fields {
-		raw := json.RawMessage(strings.TrimSpace(f.Raw()))
-		if len(raw) == 0 || string(raw) == "null" || notSentBack[name] {
+// merge adds the fields of a chunk, and tells how many bytes that keeps.
+func (x *extras) merge(fields []field) int {
+	size := 0
+	for _, f := range fields {
+		if string(f.raw) == "null" || notSentBack[f.name] {
 			continue
 		}
-		x[name] = append(x[name], raw)
+		if *x == nil {
+			*x = extras{}
+		}
+		(*x)[f.name] = append((*x)[f.name], f.raw)
+		size += len(f.name) + len(f.raw)
 	}
+	return size
 }
 
 // state is the JSON object of all fields, nil if there are none.
@@ -40,17 +46,38 @@ func (x extras) state() json.RawMessage {
 	return raw
 }
 
-// extraFields reads a state back into what the SDK adds to a message. nil: none.
-func extraFields(state json.RawMessage) map[string]any {
+// withState is a message or a call with the fields of its state, which go back
+// only to those who made them.
+func withState(standard any, ours bool, state json.RawMessage) any {
 	var fields map[string]json.RawMessage
-	if len(state) == 0 || json.Unmarshal(state, &fields) != nil || len(fields) == 0 {
-		return nil
+	if !ours || len(state) == 0 || json.Unmarshal(state, &fields) != nil || len(fields) == 0 {
+		return standard
 	}
-	out := make(map[string]any, len(fields))
-	for name, raw := range fields {
-		out[name] = raw
+	return extended{standard, fields}
+}
+
+// extended is a JSON object with more fields behind its own.
+type extended struct {
+	standard any
+	fields   map[string]json.RawMessage
+}
+
+// MarshalJSON sorts the fields: equal ones give equal bytes.
+func (e extended) MarshalJSON() ([]byte, error) {
+	out, err := encode(e.standard)
+	if err != nil {
+		return nil, err
 	}
-	return out
+	out = out[:len(out)-1]
+	for _, name := range slices.Sorted(maps.Keys(e.fields)) {
+		quoted, err := encode(name)
+		if err != nil {
+			return nil, err
+		}
+		out = append(append(out, ','), quoted...)
+		out = append(append(out, ':'), e.fields[name]...)
+	}
+	return append(out, '}'), nil
 }
 
 // joinPieces makes one value of what came piece by piece: strings and lists go

@@ -90,7 +90,7 @@ func TestClocks(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				cfg := testConfig("http://model.test/v1")
 				cfg.IdleTimeout, cfg.Timeout = silence, all
-				m := newModel(cfg, "model.test", c.wire, slog.New(slog.DiscardHandler))
+				m := newModel(cfg, mustURL(t, cfg.BaseURL), c.wire, slog.New(slog.DiscardHandler))
 				start := time.Now()
 				reply, err := m.Generate(t.Context(), hello(), func(string) { time.Sleep(c.listen) })
 				if took := time.Since(start); took != c.took {

@@ -45,7 +45,7 @@ var sdks = []struct {
 	{"github.com/slack-go/slack", []string{"slack"}},
 	{"github.com/mark3labs/mcp-go", []string{"mcp", "mcpserver", "desk"}},
 	{"github.com/modelcontextprotocol/go-sdk", []string{"mcp", "mcpserver", "desk"}},
-	{"github.com/openai/openai-go", []string{"openai"}},
+	{"github.com/openai/openai-go", nil}, // the tests are held against it
 	{"github.com/sashabaranov/go-openai", []string{"openai"}},
 	{"github.com/anthropics/anthropic-sdk-go", []string{"anthropic"}},
 	{"google.golang.org/genai", []string{"gemini"}},

@@ -1,0 +1,65 @@
+package openai
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"dragoman/ports"
+)
+
+// benchFrames are what most of a reply is made of.
+var benchFrames = map[string]string{
+	"text":      `{"id":"chatcmpl-AbC123","object":"chat.completion.chunk","created":1763686800,"model":"gpt-4.1-mini","service_tier":"default","system_fingerprint":"fp_1","choices":[{"index":0,"delta":{"content":" word"},"logprobs":null,"finish_reason":null}],"usage":null}`,
+	"reasoning": `{"id":"chatcmpl-AbC123","object":"chat.completion.chunk","created":1763686800,"model":"r1","choices":[{"index":0,"delta":{"role":"assistant","content":null,"reasoning_content":" hm"},"finish_reason":null}]}`,
+	"call":      `{"id":"chatcmpl-AbC123","object":"chat.completion.chunk","created":1763686800,"model":"gpt-4.1-mini","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"{\"a"}}]},"finish_reason":null}]}`,
+}
+
+// BenchmarkFrame is what each piece of a reply costs.
+func BenchmarkFrame(b *testing.B) {
+	m := testModel(b, "http://model.test/v1")
+	for name, frame := range benchFrames {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			r := newReply("m", nil)
+			for i := 0; b.Loop(); i++ {
+				if i%1000 == 0 { // as long as a long reply
+					r = newReply("m", nil)
+				}
+				if err := m.frame(r, []byte(frame)); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func longRequest(turns, tools int) ports.ModelRequest {
+	r := ports.ModelRequest{System: "You are a helpful assistant in a chat. Answer briefly and in plain words."}
+	for i := range turns {
+		r.Entries = append(r.Entries,
+			ports.Entry{Role: ports.RoleUser, Text: fmt.Sprintf("What is the weather in town %d?", i)},
+			ports.Entry{Role: ports.RoleAssistant, Text: strings.Repeat("It is cold and it rains. ", 8)})
+	}
+	for i := range tools {
+		r.Tools = append(r.Tools, ports.ToolSpec{Name: fmt.Sprintf("files__tool_%02d", i), Description: "Reads a file of the shared folder, whole or in part.",
+			InputSchema: json.RawMessage(`{"$schema":"http://json-schema.org/draft-07/schema#","type":"object","properties":{"path":{"type":"string","description":"Which file"},"head":{"type":"number","description":"First lines"},"tail":{"type":"number"},"edits":{"type":"array","items":{"type":"object","properties":{"old":{"type":"string"},"new":{"type":"string"}},"required":["old","new"],"additionalProperties":false}}},"required":["path"],"additionalProperties":false}`)})
+	}
+	return r
+}
+
+// BenchmarkRequest is what the body of each request costs.
+func BenchmarkRequest(b *testing.B) {
+	m := testModel(b, "http://model.test/v1")
+	for name, r := range map[string]ports.ModelRequest{"10 turns": longRequest(10, 0), "40 tools": longRequest(1, 40)} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := m.body(r); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
