@@ -28,22 +28,32 @@ type channel struct {
 	calls    int
 }
 
-var (
-	_ ports.ChannelPort = (*channel)(nil)
-	_ ports.Editor      = (*channel)(nil)
-	_ ports.Typer       = (*channel)(nil)
-	_ ports.Drafter     = (*channel)(nil)
-	_ ports.Reactor     = (*channel)(nil)
-	_ ports.Renderer    = (*channel)(nil)
-)
+var _ ports.ChannelPort = (*channel)(nil)
 
 func (c *channel) has(bug string) bool { return c.bug == bug }
 
 func (c *channel) Traits() ports.Traits {
 	c.calls++
-	t := ports.Traits{MaxText: memoryLimit, EditEvery: time.Second, Choices: true}
-	if c.has("moody traits") {
+	t := ports.Traits{MaxText: memoryLimit, EditEvery: time.Second, GroupEditEvery: 4 * time.Second, Choices: true}
+	switch c.platform.lack {
+	case "buttons":
+		t.Choices = false
+	case "limit":
+		t.MaxText = 0
+	case "Editor":
+		t.EditEvery, t.GroupEditEvery = 0, 0
+	case everything:
+		return ports.Traits{}
+	}
+	switch c.bug {
+	case "moody traits":
 		t.MaxText += c.calls
+	case "no end of a pace":
+		t.GroupEditEvery = time.Hour
+	case "faster in groups":
+		t.GroupEditEvery = t.EditEvery / 2
+	case "edits in groups alone":
+		t.EditEvery = 0
 	}
 	return t
 }
@@ -61,6 +71,9 @@ func (c *channel) Run(ctx context.Context, in ports.Receiver) error {
 		return err
 	}
 	for {
+		if c.has("reverses") {
+			rest(ctx, 50*time.Millisecond) // until there is more than one to reverse
+		}
 		events, err := c.platform.fetch(ctx, last)
 		if ctx.Err() != nil {
 			return c.leave(ctx)
@@ -70,6 +83,9 @@ func (c *channel) Run(ctx context.Context, in ports.Receiver) error {
 				return stop
 			}
 			continue
+		}
+		if c.has("acknowledges first") {
+			c.platform.forget(events[len(events)-1].id)
 		}
 		if err := c.deliver(ctx, in, events); err != nil {
 			return c.leave(ctx)
@@ -175,6 +191,8 @@ func (c *channel) read(m ports.Message) ports.Message {
 		m.Text = strings.ToValidUTF8(strings.ReplaceAll(m.Text, "\n", " "), "")
 	case "one event for equal texts":
 		m.Event = m.Text
+	case "loses files":
+		m.Attachments = nil
 	case "always addressed":
 		m.Addressed = true
 	case "forgets the field":
@@ -210,6 +228,8 @@ func (c *channel) Send(ctx context.Context, m ports.Outgoing) (ports.MessageID, 
 		}
 	case "ignores the nonce":
 		nonce = ""
+	case "shows no buttons":
+		choices = nil
 	case "refuses replies":
 		if m.ReplyTo != "" {
 			return "", c.wrap(refusal{FaultGone})
@@ -218,11 +238,20 @@ func (c *channel) Send(ctx context.Context, m ports.Outgoing) (ports.MessageID, 
 		_, err := c.platform.post(chat, nonce, text, choices)
 		return "same", c.wrap(err)
 	}
+	if c.has("leaks sends") {
+		go rest(context.WithoutCancel(ctx), 2*time.Second)
+	}
 	if c.has("stuck after a fault") && c.failed.Load() {
 		return "", &ports.Error{Kind: ports.KindUnavailable, Op: "memory send", Err: errors.New("failed before")}
 	}
 	id, err := c.platform.post(chat, nonce, text, choices)
 	c.failed.Store(err != nil)
+	switch limited := err == error(refusal{FaultRateLimit}) || err == error(refusal{FaultWideLimit}); {
+	case limited && c.has("swallows a 429"):
+		return "later", nil
+	case limited && c.has("retries by itself"):
+		return c.Send(ctx, m)
+	}
 	if err == error(refusal{FaultHang}) {
 		if c.has("hangs") {
 			rest(context.WithoutCancel(ctx), 2*time.Second)
@@ -240,6 +269,9 @@ func (c *channel) textOf(content ports.Content) string {
 	if len(content.Body) > 0 {
 		_ = json.Unmarshal(content.Body, &text)
 	}
+	if c.platform.lacks("limit") {
+		return text
+	}
 	switch c.bug {
 	case "eats markup":
 		text = strings.ReplaceAll(text, "*", "")
@@ -255,85 +287,6 @@ func (c *channel) textOf(content ports.Content) string {
 	return text
 }
 
-func (c *channel) Edit(_ context.Context, id ports.MessageID, m ports.Outgoing) error {
-	text, choices := c.textOf(m.Content), m.Content.Choices
-	c.platform.mu.Lock()
-	var old post
-	for _, r := range c.platform.chats {
-		for _, p := range r.shown {
-			if p.id == id {
-				old = *p
-			}
-		}
-	}
-	c.platform.mu.Unlock()
-	switch c.bug {
-	case "edits by posting":
-		_, err := c.platform.post(m.In.Chat, m.Nonce, text, choices)
-		return c.wrap(err)
-	case "refuses the same":
-		if old.text == text && len(old.choices) == len(choices) {
-			return &ports.Error{Kind: ports.KindInvalid, Op: "memory edit", Err: errors.New("not modified")}
-		}
-	case "keeps buttons":
-		choices = old.choices
-	case "edits its own only":
-		if !c.ran.Load() {
-			return c.wrap(refusal{FaultForbidden})
-		}
-	case "edits what is gone":
-		_ = c.platform.change(id, text, choices)
-		return nil
-	}
-	return c.wrap(c.platform.change(id, text, choices))
-}
-
-func (c *channel) Typing(_ context.Context, in ports.Conversation) error {
-	if c.has("types by posting") {
-		_, err := c.platform.post(in.Chat, "", "typing…", nil)
-		return c.wrap(err)
-	}
-	c.platform.mu.Lock()
-	defer c.platform.mu.Unlock()
-	c.platform.chats[in.Chat].typing = !c.has("types nothing")
-	return nil
-}
-
-func (c *channel) Draft(_ context.Context, in ports.Conversation, text string) error {
-	if !c.has("leaves drafts") {
-		return nil
-	}
-	_, err := c.platform.post(in.Chat, "", text, nil)
-	return c.wrap(err)
-}
-
-func (c *channel) React(context.Context, ports.Conversation, ports.MessageID, string) error {
-	if c.has("cannot react") {
-		return c.wrap(refusal{FaultGone})
-	}
-	return nil
-}
-
-func (c *channel) Render(content ports.Content) ([]ports.Content, error) {
-	var parts []ports.Content
-	for chunk := range slices.Chunk([]byte(content.Text), memoryLimit) {
-		body, err := json.Marshal(string(chunk))
-		if err != nil {
-			return nil, err
-		}
-		parts = append(parts, ports.Content{Text: string(chunk), Body: body})
-	}
-	at := len(parts) - 1
-	if c.has("buttons first") {
-		at = 0
-	}
-	parts[at].Choices = content.Choices
-	if c.has("no body") {
-		parts[0].Body = nil
-	}
-	return parts, nil
-}
-
 // wrap classifies an error, as the bug would have it.
 func (c *channel) wrap(err error) error {
 	if err == nil {
@@ -344,15 +297,21 @@ func (c *channel) wrap(err error) error {
 	if errors.As(err, &r) {
 		e.Kind = map[Fault]ports.Kind{
 			FaultRateLimit: ports.KindRateLimited, FaultForbidden: ports.KindForbidden, FaultGone: ports.KindNotFound,
-			FaultUnauthorized: ports.KindUnauthorized, FaultOutage: ports.KindTemporary, FaultCut: ports.KindUnsure,
+			FaultWideLimit: ports.KindRateLimited, FaultUnauthorized: ports.KindUnauthorized, FaultOutage: ports.KindTemporary, FaultCut: ports.KindUnsure,
 		}[r.fault]
 	}
 	if e.Kind == ports.KindRateLimited {
-		e.RetryAfter = RetryAfter
+		e.RetryAfter, e.Wide = RetryAfter, r.fault == FaultWideLimit
 	}
 	switch c.bug {
 	case "retries the blocked":
 		e.Kind = ports.KindTemporary
+	case "holds one chat alone":
+		e.Wide = false
+	case "holds all for one":
+		e.Wide = true
+	case "copies the cause":
+		e.Err = errors.New(err.Error())
 	case "forgets how long":
 		e.RetryAfter = 0
 	case "sure":

@@ -79,6 +79,7 @@ type Fault string
 
 const (
 	FaultRateLimit    Fault = "rate_limit"   // refused, with RetryAfter to wait
+	FaultWideLimit    Fault = "wide_limit"   // the same for every write of the account
 	FaultForbidden    Fault = "forbidden"    // refused for good: the person blocked the bot
 	FaultGone         Fault = "gone"         // refused: there is no such chat
 	FaultUnauthorized Fault = "unauthorized" // the token is refused
@@ -87,7 +88,7 @@ const (
 	FaultHang         Fault = "hang"         // never answered, until the caller leaves
 )
 
-// RetryAfter is what the platform asks for under FaultRateLimit.
+// RetryAfter is what the platform asks for under FaultRateLimit and FaultWideLimit.
 const RetryAfter = 7 * time.Second
 
 // Grouper is a platform with groups; a Platform may implement it.
@@ -116,6 +117,12 @@ type Noiser interface {
 type Deleter interface {
 	// DeleteAll removes what the private chat shows.
 	DeleteAll() error
+}
+
+// Attacher is a platform where people send files; a Person may implement it.
+type Attacher interface {
+	// Attach sends a file to the bot, as Say does a text.
+	Attach(name string, data []byte) error
 }
 
 // Watcher is a platform that knows whether the bot is shown as typing; a Person

@@ -13,9 +13,9 @@ import (
 )
 
 // memory is a platform in memory with all that the kit can ask of one. bug is
-// what its channel does wrong.
+// what its channel does wrong, lack what the two of them do not have.
 type memory struct {
-	bug string
+	bug, lack string
 
 	mu     sync.Mutex
 	events []event // not acknowledged yet
@@ -23,9 +23,13 @@ type memory struct {
 	wake   chan struct{}
 	chats  map[string]*room
 	posted map[string]ports.MessageID // by nonce
+	files  map[string][]byte
 	faults map[Call]*broken
 	closed bool
 }
+
+// everything is all that a platform or a channel may lack.
+const everything = "everything"
 
 type event struct {
 	id      int
@@ -51,17 +55,44 @@ type broken struct {
 
 const memoryToken = "memory-token"
 
-func newMemory(bug string) *memory {
-	return &memory{
-		bug: bug, wake: make(chan struct{}), chats: map[string]*room{},
-		posted: map[string]ports.MessageID{}, faults: map[Call]*broken{},
+func newMemory(bug, lack string) Platform {
+	p := &memory{
+		bug: bug, lack: lack, wake: make(chan struct{}), chats: map[string]*room{},
+		posted: map[string]ports.MessageID{}, files: map[string][]byte{}, faults: map[Call]*broken{},
 	}
+	switch lack {
+	case "groups":
+		return struct {
+			Platform
+			Noiser
+		}{p, p}
+	case "noise":
+		return struct {
+			Platform
+			Grouper
+		}{p, p}
+	case everything:
+		return struct{ Platform }{p}
+	}
+	return p
 }
 
-func (p *memory) Facts() Facts { return Facts{Secrets: []string{memoryToken}, DropsDoubles: true} }
+func (p *memory) lacks(what string) bool { return p.lack == what || p.lack == everything }
+
+func (p *memory) Facts() Facts {
+	f := Facts{DropsDoubles: !p.lacks("nonce")}
+	if !p.lacks("secrets") {
+		f.Secrets = []string{memoryToken}
+	}
+	return f
+}
 
 func (p *memory) Channel(log *slog.Logger) (ports.ChannelPort, error) {
-	return &channel{platform: p, bug: p.bug, log: log}, nil
+	c := &channel{platform: p, bug: p.bug, log: log}
+	if c.has("paces edits that it cannot make") {
+		return c.without("Editor"), nil
+	}
+	return c.without(p.lack), nil
 }
 
 func (p *memory) Person(name string) (Person, error) {
@@ -69,10 +100,30 @@ func (p *memory) Person(name string) (Person, error) {
 	defer p.mu.Unlock()
 	id := fmt.Sprint("person-", len(p.chats))
 	p.chats[id] = &room{}
-	return &member{p, id, name}, nil
+	m := &member{p, id, name}
+	switch p.lack {
+	case "deletes":
+		return struct {
+			Person
+			Watcher
+			Attacher
+		}{m, m, m}, nil
+	case "files":
+		return struct {
+			Person
+			Deleter
+			Watcher
+		}{m, m, m}, nil
+	case everything:
+		return struct{ Person }{m}, nil
+	}
+	return m, nil
 }
 
 func (p *memory) Break(call Call, f Fault, times int) bool {
+	if p.lacks("faults") {
+		return false
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.faults[call] = &broken{f, times}
@@ -134,6 +185,13 @@ func (p *memory) fetch(ctx context.Context, after int) ([]event, error) {
 			return nil, ctx.Err()
 		}
 	}
+}
+
+// forget is the acknowledgement of all events up to an id.
+func (p *memory) forget(id int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.events = slices.DeleteFunc(p.events, func(e event) bool { return e.id <= id })
 }
 
 // refusal is how the platform says no.
@@ -219,6 +277,9 @@ func (m *member) Press(label string) error {
 	if found == nil {
 		return errors.New("no such button")
 	}
+	if m.p.bug == "hears no press" {
+		return nil
+	}
 	m.p.push(event{message: *found})
 	return nil
 }
@@ -235,6 +296,18 @@ func (m *member) Shows() ([]Shown, error) {
 		out = append(out, Shown{shown.text, labels})
 	}
 	return out, nil
+}
+
+func (m *member) Attach(name string, data []byte) error {
+	m.p.mu.Lock()
+	id := fmt.Sprint("file-", len(m.p.files))
+	m.p.files[id] = data
+	m.p.mu.Unlock()
+	m.p.push(event{message: ports.Message{
+		In: ports.Conversation{Chat: m.id}, Private: true, From: m.id, Name: m.name,
+		Attachments: []ports.Attachment{{ID: id, Name: name, Size: int64(len(data))}},
+	}})
+	return nil
 }
 
 func (m *member) DeleteAll() error {

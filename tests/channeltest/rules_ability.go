@@ -1,9 +1,11 @@
 package channeltest
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"dragoman/ports"
@@ -46,6 +48,14 @@ func abilityRules() []Rule {
 		{
 			"render-makes-parts", "what is stored is what is sent: rendered and split before",
 			play(renderParts),
+		},
+		{
+			"render-loses-nothing", "the parts together are the answer: a split must not cost a word",
+			play(renderWhole),
+		},
+		{
+			"attachment-opens", "a file that came with a message is read later, by its id alone",
+			play(attachmentOpens),
 		},
 	}
 }
@@ -225,6 +235,81 @@ func renderParts(s *scene) error {
 				return fmt.Errorf("part %d of %d: %w", i+1, len(parts), err)
 			}
 		}
+	}
+	return nil
+}
+
+func renderWhole(s *scene) error {
+	re, ok := s.ch.(ports.Renderer)
+	if !ok {
+		return fmt.Errorf("%w: the channel does not render", ErrNotApplicable)
+	}
+	who, m, err := s.meet("Ann")
+	if err != nil {
+		return err
+	}
+	var long strings.Builder
+	for i := range s.limit() / 10 {
+		fmt.Fprintf(&long, "word%d of many. ", i)
+	}
+	parts, err := re.Render(ports.Content{Text: long.String()})
+	if err != nil {
+		return fmt.Errorf("Render failed: %w", err)
+	}
+	for i, part := range parts {
+		if err := s.sendPart(m.In, part); err != nil {
+			return fmt.Errorf("part %d of %d: %w", i+1, len(parts), err)
+		}
+	}
+	want := strings.Join(strings.Fields(long.String()), "")
+	err = s.shows(who, func(got []Shown) bool {
+		var all strings.Builder
+		for _, m := range got {
+			all.WriteString(strings.Join(strings.Fields(m.Text), ""))
+		}
+		return len(got) == len(parts) && all.String() == want
+	})
+	if err != nil {
+		return fmt.Errorf("the parts are not the whole: %w", err)
+	}
+	return nil
+}
+
+func attachmentOpens(s *scene) error {
+	who, _, err := s.meet("Ann")
+	if err != nil {
+		return err
+	}
+	at, ok := who.(Attacher)
+	if !ok {
+		return fmt.Errorf("%w: people send no files", ErrNotApplicable)
+	}
+	data := []byte("\x00\xffa file\r\n")
+	if err := at.Attach("notes.bin", data); err != nil {
+		return err
+	}
+	all, err := s.await(2)
+	if err != nil {
+		return err
+	}
+	if n := len(all[1].Attachments); n != 1 {
+		return fmt.Errorf("one file was sent, %d came in", n)
+	}
+	if err := s.restart(); err != nil {
+		return err
+	}
+	op, ok := s.ch.(ports.Opener)
+	if !ok {
+		return fmt.Errorf("%w: the channel opens no files", ErrNotApplicable)
+	}
+	file, err := op.Open(s.ctx, all[1].Attachments[0])
+	if err != nil {
+		return fmt.Errorf("Open failed: %w", err)
+	}
+	defer func() { _ = file.Close() }()
+	got, err := io.ReadAll(file)
+	if err != nil || !bytes.Equal(got, data) {
+		return fmt.Errorf("the file reads as %q (%v), it is %q", got, err, data)
 	}
 	return nil
 }

@@ -16,6 +16,10 @@ func faultRules() []Rule {
 			play(rateLimit),
 		},
 		{
+			"wide-limit-is-wide", "a limit of the whole account is waited out by every chat, or each runs into it and makes it longer",
+			play(wideLimit),
+		},
+		{
 			"forbidden-kind", "a person who blocked the bot is not tried again",
 			play(faultIs(FaultForbidden, ports.KindForbidden)),
 		},
@@ -87,6 +91,8 @@ func (s *scene) failsAs(in ports.Conversation, f Fault, kinds ...ports.Kind) (*p
 		return nil, fmt.Errorf("the error does not say what was being done: %v", e)
 	case e.Err == nil:
 		return nil, fmt.Errorf("the error lost its cause: %v", e)
+	case e.Wide && (e.Kind != ports.KindRateLimited || e.RetryAfter <= 0):
+		return nil, fmt.Errorf("the error is Wide, which only a rate limit with a time to wait can be: %v", e)
 	}
 	return e, nil
 }
@@ -103,18 +109,29 @@ func faultIs(f Fault, kinds ...ports.Kind) func(*scene) error {
 }
 
 func rateLimit(s *scene) error {
+	_, err := s.limitedBy(FaultRateLimit)
+	return err
+}
+
+func wideLimit(s *scene) error {
+	e, err := s.limitedBy(FaultWideLimit)
+	if err == nil && !e.Wide {
+		return fmt.Errorf("the limit is the account's, and the error is not Wide: %v", e)
+	}
+	return err
+}
+
+// limitedBy is the error of a send that the platform limits.
+func (s *scene) limitedBy(f Fault) (*ports.Error, error) {
 	_, m, err := s.meet("Ann")
 	if err != nil {
-		return err
+		return nil, err
 	}
-	e, err := s.failsAs(m.In, FaultRateLimit, ports.KindRateLimited)
-	if err != nil {
-		return err
+	e, err := s.failsAs(m.In, f, ports.KindRateLimited)
+	if err == nil && e.RetryAfter != RetryAfter {
+		return nil, fmt.Errorf("RetryAfter is %v, the platform asked for %v", e.RetryAfter, RetryAfter)
 	}
-	if e.RetryAfter != RetryAfter {
-		return fmt.Errorf("RetryAfter is %v, the platform asked for %v", e.RetryAfter, RetryAfter)
-	}
-	return nil
+	return e, err
 }
 
 func cutIsUnsure(s *scene) error {
@@ -130,7 +147,7 @@ func cutIsUnsure(s *scene) error {
 
 // faults that a send may meet.
 func faults() []Fault {
-	return []Fault{FaultRateLimit, FaultForbidden, FaultGone, FaultUnauthorized, FaultOutage, FaultCut}
+	return []Fault{FaultRateLimit, FaultWideLimit, FaultForbidden, FaultGone, FaultUnauthorized, FaultOutage, FaultCut}
 }
 
 func worksAfterFaults(s *scene) error {

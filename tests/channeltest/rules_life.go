@@ -16,6 +16,10 @@ func lifeRules() []Rule {
 			play(traitsFixed),
 		},
 		{
+			"traits-agree", "the core paces previews by Traits and makes them through Editor: one without the other shows nothing, or too much",
+			play(traitsAgree),
+		},
+		{
 			"run-ends-idle", "a drain waits for Run: it must end with its context, and everything that it started with it",
 			play(runEndsIdle),
 		},
@@ -36,19 +40,6 @@ func lifeRules() []Rule {
 			play(refusedToken),
 		},
 	}
-}
-
-func traitsFixed(s *scene) error {
-	a, b := s.ch.Traits(), s.ch.Traits()
-	switch {
-	case a != b:
-		return fmt.Errorf("Traits are %+v and then %+v", a, b)
-	case a.MaxText < 0:
-		return fmt.Errorf("MaxText is %d", a.MaxText)
-	case a.EditEvery < 0 || a.EditEvery > time.Minute:
-		return fmt.Errorf("EditEvery is %v", a.EditEvery)
-	}
-	return nil
 }
 
 func runEndsIdle(s *scene) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/pprof"
 	"slices"
 	"strings"
 	"sync"
@@ -50,6 +51,10 @@ func sendRules() []Rule {
 		{
 			"cancel-ends-send", "a drain cancels what hangs",
 			play(cancelEndsSend),
+		},
+		{
+			"send-leaves-nothing", "each answer that is given up would leave something behind, for months",
+			play(sendLeavesNothing),
 		},
 		{
 			"nonce-drops-doubles", "a delivery is tried again when its outcome is unknown; the nonce is there so that people see it once",
@@ -219,7 +224,7 @@ func endedContext(s *scene) error {
 	ctx, cancel := context.WithCancel(s.ctx)
 	cancel()
 	_, err = s.ch.Send(ctx, s.out(m.In, "too late"))
-	if err := classified(err, ports.KindCancelled); err != nil {
+	if err := endedBy(err, ports.KindCancelled, context.Canceled); err != nil {
 		return err
 	}
 	if _, err := s.send(m.In, "in time"); err != nil {
@@ -238,25 +243,61 @@ func cancelEndsSend(s *scene) error {
 	}
 	ctx, cancel := context.WithCancel(s.ctx)
 	defer time.AfterFunc(100*time.Millisecond, cancel).Stop()
-	if err := s.endsSoon(ctx, m.In, ports.KindCancelled); err != nil {
+	if err := s.endsSoon(ctx, m.In, ports.KindCancelled, context.Canceled); err != nil {
 		return fmt.Errorf("a cancelled Send: %w", err)
 	}
 	late, cancel := context.WithTimeout(s.ctx, 100*time.Millisecond)
 	defer cancel()
-	if err := s.endsSoon(late, m.In, ports.KindTimeout); err != nil {
+	if err := s.endsSoon(late, m.In, ports.KindTimeout, context.DeadlineExceeded); err != nil {
 		return fmt.Errorf("a Send past its deadline: %w", err)
 	}
 	return nil
 }
 
 // endsSoon checks that a Send that hangs ends with its context.
-func (s *scene) endsSoon(ctx context.Context, in ports.Conversation, kind ports.Kind) error {
+func (s *scene) endsSoon(ctx context.Context, in ports.Conversation, kind ports.Kind, cause error) error {
 	began := time.Now()
 	_, err := s.ch.Send(ctx, s.out(in, "hangs"))
 	if took := time.Since(began); took > s.soon {
 		return fmt.Errorf("it took %v to end", took)
 	}
-	return classified(err, kind)
+	return endedBy(err, kind, cause)
+}
+
+// endedBy checks the error of a call whose context ended.
+func endedBy(err error, kind ports.Kind, cause error) error {
+	if err := classified(err, kind); err != nil {
+		return err
+	}
+	if !errors.Is(err, cause) {
+		return fmt.Errorf("the error lost its cause, %q: %v", cause, err)
+	}
+	return nil
+}
+
+// sendLeavesNothing counts goroutines by label. A connection that is kept for the
+// next Send may be made by one, so that less than one a Send is nothing.
+func sendLeavesNothing(s *scene) error {
+	const sends = 12
+	_, m, err := s.meet("Ann")
+	if err != nil {
+		return err
+	}
+	if !s.Break(CallSend, FaultHang, sends) {
+		return fmt.Errorf("%w: the platform cannot hang", ErrNotApplicable)
+	}
+	label := fmt.Sprintf("send-%p", s)
+	pprof.Do(s.ctx, pprof.Labels("channeltest", label), func(ctx context.Context) {
+		for range sends {
+			ctx, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
+			_, _ = s.ch.Send(ctx, s.out(m.In, "hangs"))
+			cancel()
+		}
+	})
+	if err := s.fewer(label, sends); err != nil {
+		return fmt.Errorf("%d calls of Send were given up: %w", sends, err)
+	}
+	return nil
 }
 
 func nonceDropsDoubles(s *scene) error {

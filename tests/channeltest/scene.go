@@ -86,7 +86,10 @@ func (s *scene) run() {
 		case <-time.After(s.soon):
 			return fmt.Errorf("Run still runs %v after its context ended", s.soon)
 		}
-		return s.gone(label)
+		if err := s.fewer(label, 1); err != nil {
+			return fmt.Errorf("Run has ended: %w", err)
+		}
+		return nil
 	}
 }
 
@@ -100,16 +103,17 @@ func (s *scene) halt() error {
 	return stop()
 }
 
-// gone waits until no goroutine with this label, which children inherit, is left.
-func (s *scene) gone(label string) error {
+// fewer waits until less than limit goroutines with this label, which children
+// inherit, are left.
+func (s *scene) fewer(label string, limit int) error {
 	deadline := time.Now().Add(s.soon)
 	for {
 		n, dump := labelled(label)
-		if n == 0 {
+		if n < limit {
 			return nil
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("%d goroutines that Run started outlive it:\n%s", n, dump)
+			return fmt.Errorf("%d goroutines that it started outlive it:\n%s", n, dump)
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
@@ -206,13 +210,16 @@ func brief(all []Shown) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d messages", len(all))
 	for _, m := range all {
-		text := m.Text
-		if len(text) > 80 {
-			text = fmt.Sprintf("%s… (%d bytes)", strings.ToValidUTF8(text[:80], ""), len(text))
-		}
-		fmt.Fprintf(&b, "; %q %q", text, m.Buttons)
+		fmt.Fprintf(&b, "; %q %q", short(m.Text), m.Buttons)
 	}
 	return b.String()
+}
+
+func short(text string) string {
+	if len(text) <= 80 {
+		return text
+	}
+	return fmt.Sprintf("%s… (%d bytes)", strings.ToValidUTF8(text[:80], ""), len(text))
 }
 
 // showsTexts waits until a chat shows exactly these texts.
@@ -229,7 +236,11 @@ func (s *scene) showsTexts(who Person, want ...string) error {
 		return true
 	})
 	if err != nil {
-		return fmt.Errorf("%w; want %q", err, want)
+		var texts []string
+		for _, text := range want {
+			texts = append(texts, short(text))
+		}
+		return fmt.Errorf("%w; want %q", err, texts)
 	}
 	return nil
 }

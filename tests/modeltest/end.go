@@ -111,6 +111,9 @@ func nothingStays(ctx context.Context, h Harness) error {
 	return nil
 }
 
+// causes are what a context gives when it ends.
+var causes = map[ports.Kind]error{ports.KindCancelled: context.Canceled, ports.KindTimeout: context.DeadlineExceeded}
+
 func endedAs(reply ports.ModelReply, err error, kind ports.Kind) error {
 	switch {
 	case err == nil:
@@ -119,6 +122,8 @@ func endedAs(reply ports.ModelReply, err error, kind ports.Kind) error {
 		return fmt.Errorf("the kind is %s, not %s: %w", ports.KindOf(err), kind, unmarked(err))
 	case !isZero(reply):
 		return errors.New("beside the error stands a reply: " + show(reply))
+	case !errors.Is(err, causes[kind]):
+		return fmt.Errorf("the error lost its cause, %q: %w", causes[kind], unmarked(err))
 	}
 	return nil
 }

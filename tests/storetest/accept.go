@@ -41,6 +41,13 @@ func acceptRules() []Rule {
 			t.ok(err, "accept on another channel")
 			t.want(got.Stored == 1, "the same event on another channel gave %+v", got)
 		}),
+		rule("accept/the event tells messages apart", "an edit and each press of a button come with the id of the message that they are about", func(t *trial) {
+			m := t.message(room("a"), "hello")
+			t.accept(always(ports.RouteLane), m)
+			m.Event = "another"
+			got := t.accept(always(ports.RouteLane), m)
+			t.want(got.Stored == 1 && got.Seen == 0, "another event of the same message gave %+v", got)
+		}),
 		rule("accept/seqs are gapless and in order", "a conversation's order is its seqs, and a turn's id is made of one", func(t *trial) {
 			a, b := room("a"), ports.Conversation{Channel: channel, Chat: "b", Thread: "9"}
 			var at []int64
@@ -126,6 +133,8 @@ func acceptRules() []Rule {
 				t.want(err != nil, "%s: accept succeeded", name)
 				c, err := t.Cursor(t.ctx, channel)
 				t.want(err == nil && c == "", "%s: the cursor is %q (%v)", name, c, err)
+				b, err := t.Backlog(t.ctx)
+				t.want(err == nil && b == ports.Backlog{}, "%s: part of the batch waits: %+v %v", name, b, err)
 				t.want(len(t.claim()) == 0, "%s: a conversation has work", name)
 			}
 			got := t.accept(always(ports.RouteLane), good, bad)
@@ -156,7 +165,7 @@ func acceptRules() []Rule {
 			}
 			t.accept(route, press, press, t.message(in, "more"), unknown)
 			t.want(len(saw) == 3, "route was called %d times", len(saw))
-			t.want(saw[0].Open != nil && saw[0].Open.ID == "q1" && saw[0].Pressed != nil && saw[0].Pressed.Posted == "posted-q1", "the press saw %+v", saw[0])
+			t.want(saw[0].Open != nil && saw[0].Open.ID == "q1" && saw[0].Pressed != nil && saw[0].Pressed.Posted == "posted-q1" && saw[0].Pressed.Person == ann, "the press saw %+v", saw[0])
 			t.want(saw[0].Turn != nil && saw[0].Turn.ID == turn && saw[0].Turn.State == ports.TurnParked && saw[0].Turn.In == in, "the press saw the turn %+v", saw[0].Turn)
 			t.want(saw[1].Open == nil && saw[1].Seq == 3 && saw[1].Turn != nil && saw[1].Turn.State == ports.TurnRunning, "the second saw %+v", saw[1])
 			t.want(saw[2].Pressed == nil, "a press of no question saw %+v", saw[2].Pressed)
@@ -204,6 +213,20 @@ func acceptRules() []Rule {
 			_, err := t.Accept(ctx, source(), ports.Batch{Messages: []ports.Message{m}}, always(ports.RouteLane))
 			t.kind(err, ports.KindCancelled, "accept with an ended context")
 			t.want(t.accept(always(ports.RouteLane), m).Stored == 1, "it was stored all the same")
+		}),
+		rule("accept/a context that ends midway leaves all or nothing", "a shutdown comes at any moment, and the platform sends again what the cursor has not passed", func(t *trial) {
+			ctx, cancel := context.WithCancel(t.ctx)
+			defer cancel()
+			m := t.message(room("a"), "x")
+			_, err := t.Accept(ctx, source(), ports.Batch{Messages: []ports.Message{m}, Cursor: "1"}, func(s ports.Sight) ports.Route {
+				cancel()
+				return always(ports.RouteLane)(s)
+			})
+			cursor, read := t.Cursor(t.ctx, channel)
+			t.ok(read, "cursor")
+			stored := t.accept(always(ports.RouteLane), m).Seen == 1
+			t.want(stored == (cursor == "1"), "a message and its cursor came apart: the message is stored: %v, the cursor is %q", stored, cursor)
+			t.want(stored == (err == nil), "accept gave the error %v, but the message is stored: %v", err, stored)
 		}),
 	}
 }

@@ -34,6 +34,22 @@ func changeRules() []Rule {
 			_, err := t.Question(t.ctx, "q")
 			t.kind(err, ports.KindNotFound, "the question of a fenced park")
 		}),
+		rule("change/a lease that was given up writes nothing", "who lost the conversation by its own last write has the right epoch still", func(t *trial) {
+			l := t.say(room("a"), 1)
+			turn := t.begin(l, 1)
+			t.finish(l, turn, 1)
+			t.accept(func(ports.Sight) ports.Route { return ports.Route{Drop: true} }, t.message(l.In, "x"))
+			for verb, do := range map[string]func() error{
+				"record":    func() error { return t.Record(t.ctx, l, final(l, turn, 1, "d")) },
+				"finish":    func() error { return t.Finish(t.ctx, l, final(l, turn, 1, "d"), ports.OutcomeAnswered) },
+				"delivered": func() error { return t.Delivered(t.ctx, l, turn+"/0/preview", ports.Receipt{ID: "1"}) },
+				"pending":   func() error { _, err := t.Pending(t.ctx, l); return err },
+				"history":   func() error { _, err := t.History(t.ctx, l, 1); return err },
+			} {
+				t.kind(do(), ports.KindFenced, verb+" under a lease that was given up")
+			}
+			t.want(len(t.claim()) == 0, "it gave the conversation work")
+		}),
 		rule("change/the first one makes the turn", "the turn's id must be the same before and after a crash", func(t *trial) {
 			l := t.say(room("a"), 3)
 			turn := t.begin(l, 1, 2)
@@ -100,7 +116,7 @@ func changeRules() []Rule {
 				t.kind(t.Record(t.ctx, l, ports.Change{Turn: turn, Person: ann, Steps: []ports.Step{st}}), ports.KindInternal, "rewrite a step")
 			}
 			w := t.load(l)
-			t.want(len(w.Steps) == 1 && string(w.Steps[0].Body) == string(body("reply")), "the journal is %v", w.Steps)
+			t.want(reflect.DeepEqual(w.Steps, []ports.Step{{Index: 0, Kind: ports.StepReply, Body: body("reply")}}), "the journal is %v", w.Steps)
 		}),
 		rule("change/steps leave no gap", "a journal with a gap cannot be resumed", func(t *trial) {
 			l := t.say(room("a"), 1)
@@ -125,6 +141,21 @@ func changeRules() []Rule {
 			t.want(err == nil && len(p) == 0, "its delivery is stored: %v %v", p, err)
 			a, err := t.Entries(t.ctx, 1)
 			t.want(err == nil && len(a) == 0, "its audit is stored: %v %v", a, err)
+		}),
+		rule("change/a finish keeps all that it adds", "the last words of a turn, and what was done for them, have no later commit", func(t *trial) {
+			l := t.say(room("a"), 2)
+			turn := t.begin(l, 1)
+			c := final(l, turn, 1, turn+"/1/0", turn+"/1/1")
+			c.Audit = []ports.AuditEntry{{Actor: "ann", What: "tool_call", Ref: turn}}
+			for range 2 { // the second one is a commit made again
+				t.ok(t.Finish(t.ctx, l, c, ports.OutcomeAnswered), "finish")
+			}
+			p, err := t.Pending(t.ctx, l)
+			t.want(err == nil && len(p) == 2 && p[0].ID == turn+"/1/0" && p[1].ID == turn+"/1/1", "pending is %v %v", p, err)
+			h, err := t.History(t.ctx, l, 1)
+			t.want(err == nil && len(h) == 1 && len(h[0].Steps) == 2 && reflect.DeepEqual(h[0].Steps[1], c.Steps[0]), "the journal is %+v %v", h, err)
+			a, err := t.Entries(t.ctx, 10)
+			t.want(err == nil && len(a) == 1 && a[0].Ref == turn && a[0].What == "tool_call", "the audit is %+v %v", a, err)
 		}),
 		rule("change/a finished turn is over", "a late write must not reopen what its person was told", func(t *trial) {
 			l := t.say(room("a"), 2)

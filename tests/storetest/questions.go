@@ -138,6 +138,23 @@ func questionRules() []Rule {
 			q := t.load(l).Question
 			t.want(q.State == ports.QuestionAnswered && q.Answers["ok"] == "yes", "it is %+v", q)
 		}),
+		rule("question/expired is final", "its person was told that it is over: a call must not run on a press that comes after", func(t *trial) {
+			in := room("a")
+			t.parked(in, "q", time.Now().Add(-time.Second))
+			got, err := t.Expire(t.ctx, 10)
+			t.want(err == nil && len(got.Leases) == 1, "expire gives %+v %v", got, err)
+			press := t.message(room("b"), "")
+			press.Choice = &ports.Choice{Question: "q", Value: "yes"}
+			late := t.accept(func(s ports.Sight) ports.Route {
+				t.want(s.Pressed != nil && s.Pressed.State == ports.QuestionExpired, "a late press saw %+v", s.Pressed)
+				q := *s.Pressed
+				q.State = ports.QuestionAnswered
+				return ports.Route{Drop: true, Question: &q}
+			}, press)
+			t.want(len(late.Leases) == 0, "a late answer woke its turn again: %+v", late)
+			q, err := t.Question(t.ctx, "q")
+			t.want(err == nil && q.State == ports.QuestionExpired, "a late answer made it %s (%v)", q.State, err)
+		}),
 		rule("question/may be given a nearer end", "in a group another person's message waits for it only so long", func(t *trial) {
 			in := room("a")
 			t.parked(in, "q", time.Now().Add(time.Hour))

@@ -110,6 +110,19 @@ func recordRules() []Rule {
 			l, err := t.List(t.ctx, "s", "k")
 			t.want(err == nil && len(l) == 3 && l[0].Key == "a" && l[1].Key == "b" && l[2].Key == "c" && l[2].Version != 0 && string(l[2].Body) == string(body("c")), "list gives %v %v", l, err)
 		}),
+		rule("record/scopes and kinds are apart", "one person's session must not be found under the name of another's", func(t *trial) {
+			mine := put(t, "a", 0, "mine")
+			for name, other := range map[string]ports.Record{"scope": {Scope: "s2", Kind: "k", Key: "a"}, "kind": {Scope: "s", Kind: "k2", Key: "a"}} {
+				_, err := t.Get(t.ctx, other.Scope, other.Kind, other.Key)
+				t.kind(err, ports.KindNotFound, "get the key in another "+name)
+				other.Body = body("other")
+				stored, err := t.Put(t.ctx, other)
+				t.ok(err, "put the key in another "+name)
+				t.ok(t.Delete(t.ctx, stored), "delete the key in another "+name)
+			}
+			got, err := t.Get(t.ctx, "s", "k", "a")
+			t.want(err == nil && got.Version == mine.Version && string(got.Body) == string(body("mine")), "got %+v %v", got, err)
+		}),
 	}
 }
 
@@ -126,6 +139,16 @@ func keepRules() []Rule {
 			got, err := t.Read(t.ctx, a.In, "x", 0, 100)
 			t.want(err == nil && string(got.Data) == "secret of a" && got.Name == a.Name && got.MIME == a.MIME && got.Size == 11 && got.In == a.In && got.ID == "x", "got %+v %v", got, err)
 		}),
+		rule("artifact/is found by its whole id", "an id cut short by a model must not bring up some other file", func(t *trial) {
+			in := ports.Conversation{Channel: channel, Chat: "a", Thread: "1"}
+			t.ok(t.Save(t.ctx, ports.Artifact{In: in, ID: "abc", Data: []byte("secret")}), "save")
+			for _, id := range []string{"", "ab", "abcd", "ABC", "a%", "ab_", "a*"} {
+				_, err := t.Read(t.ctx, in, id, 0, 100)
+				t.kind(err, ports.KindNotFound, fmt.Sprintf("read by a part of the id or a pattern (%q)", id))
+			}
+			_, err := t.Read(t.ctx, room("a"), "abc", 0, 100)
+			t.kind(err, ports.KindNotFound, "read a thread's artifact from its chat")
+		}),
 		rule("artifact/is read in pieces", "it is too large for a prompt", func(t *trial) {
 			data := bytes.Repeat([]byte("0123456789\x00\xff"), 10000)
 			a := ports.Artifact{In: room("a"), ID: "x", Data: data}
@@ -139,6 +162,7 @@ func keepRules() []Rule {
 					break
 				}
 				got = append(got, p.Data...)
+				t.want(len(got) <= len(data), "the pieces are not the whole: %d bytes of %d", len(got), len(data))
 			}
 			t.want(bytes.Equal(got, data), "the pieces are not the whole: %d bytes of %d", len(got), len(data))
 		}),

@@ -50,7 +50,7 @@ type Rule struct {
 // Rules are all the rules.
 func Rules() []Rule {
 	return slices.Concat(acceptRules(), changeRules(), historyRules(), workRules(), questionRules(), outboxRules(),
-		leaseRules(), recordRules(), keepRules(), fateRules(), raceRules())
+		leaseRules(), recordRules(), keepRules(), fateRules(), errorRules(), raceRules())
 }
 
 // Run checks every rule in a subtest of its own.

@@ -13,7 +13,7 @@ import (
 const (
 	parallelCalls = 64
 	// soon is how long a call may take to return once its context ended.
-	soon = 2 * time.Second
+	soon = 5 * time.Second
 )
 
 func callRules() []Rule {
@@ -31,6 +31,7 @@ func endingRules() []Rule {
 		{"call_with_ended_context", "A stopped turn must not start an effect.", callWithEndedContext},
 		{"cancelled_call_returns", "A person's /stop takes effect at once.", cancelledCallReturns},
 		{"deadline_is_timeout", "Timeout and cancellation are told apart by kind.", deadlineIsTimeout},
+		{"given_up_calls_leave_nothing", "A gateway runs for months, and people change their minds daily.", givenUpCallsLeaveNothing},
 		{"giving_up_harms_nobody_else", "Calls of several conversations share a connection.", givingUpHarmsNobodyElse},
 	}
 }
@@ -41,14 +42,33 @@ func callWorks(ctx context.Context, h Harness) error {
 
 func callsGetTheirOwnResults(ctx context.Context, h Harness) error {
 	return h.with(ctx, func(r *running) error {
+		ctx, cancel := context.WithTimeout(ctx, h.patience())
+		defer cancel()
+		slow := make(chan error, 1)
+		go func() { slow <- r.stillSlow(ctx, h) }()
+		<-time.After(100 * time.Millisecond) // the slow call is on its way
 		faults := make([]error, parallelCalls)
 		var wg sync.WaitGroup
 		for n := range parallelCalls {
 			wg.Go(func() { faults[n] = r.echo(ctx, h, n) })
 		}
 		wg.Wait()
-		return errors.Join(faults...)
+		cancel()
+		return errors.Join(append(faults, <-slow)...)
 	})
+}
+
+// stillSlow makes the slow call, which has nothing to give before ctx ends: what
+// it gives belongs to a call that was made later and was done first.
+func (r *running) stillSlow(ctx context.Context, h Harness) error {
+	if h.Slow == nil {
+		return nil
+	}
+	result, err := r.call(ctx, h.Slow.Tool, h.Slow.Args)
+	if err == nil {
+		return fmt.Errorf("a slow call gave what is another's: %v", result.Content)
+	}
+	return nil
 }
 
 func toolFailureIsAResult(ctx context.Context, h Harness) error {
@@ -136,6 +156,27 @@ func deadlineIsTimeout(ctx context.Context, h Harness) error {
 			return wantEnd(err, ports.KindTimeout, context.DeadlineExceeded)
 		})
 	})
+}
+
+func givenUpCallsLeaveNothing(ctx context.Context, h Harness) error {
+	if h.Slow == nil {
+		return ErrSkip
+	}
+	before := takeFootprint()
+	err := h.with(ctx, func(r *running) error {
+		short, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
+		defer cancel()
+		var wg sync.WaitGroup
+		for range 8 {
+			wg.Go(func() { _, _ = r.call(short, h.Slow.Tool, h.Slow.Args) })
+		}
+		wg.Wait()
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return before.same(5 * time.Second)
 }
 
 func givingUpHarmsNobodyElse(ctx context.Context, h Harness) error {

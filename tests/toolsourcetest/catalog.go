@@ -16,6 +16,7 @@ func catalogRules() []Rule {
 		{"specs_unique", "Two tools of one name cannot both be called.", specsUnique},
 		{"specs_stable", "The toolbox indexes, pins and projects a spec once; a changed tool is a new ToolPort.", specsStable},
 		{"specs_same_next_time", "Names and order that change between runs spoil the prompt cache and the pins.", specsSameNextTime},
+		{"offers_what_it_reads", "A prompt or a resource that is listed is asked for: its source must be able to give it.", offersWhatItReads},
 		{"server_left_empty", "An adapter does not know its config name; the gateway stamps it.", serverLeftEmpty},
 		{"class_unsafe_unless_trusted", "What a server says of itself decides whether a call may run twice and unasked: only an admin's trust makes it count.", classUnsafeUnlessTrusted},
 	}
@@ -103,6 +104,23 @@ func specsSameNextTime(ctx context.Context, h Harness) error {
 		return errors.New("two runs of the same source registered other specs, or in another order")
 	}
 	return nil
+}
+
+func offersWhatItReads(ctx context.Context, h Harness) error {
+	return h.with(ctx, func(r *running) error {
+		_, prompts := r.src.(ports.PromptSource)
+		_, resources := r.src.(ports.ResourceSource)
+		for _, e := range r.rec.all() {
+			switch {
+			case e.catalog == nil:
+			case len(e.catalog.Prompts) > 0 && !prompts:
+				return fmt.Errorf("it lists %d prompts and is no PromptSource", len(e.catalog.Prompts))
+			case len(e.catalog.Resources) > 0 && !resources:
+				return fmt.Errorf("it lists %d resources and is no ResourceSource", len(e.catalog.Resources))
+			}
+		}
+		return nil
+	})
 }
 
 func serverLeftEmpty(ctx context.Context, h Harness) error {

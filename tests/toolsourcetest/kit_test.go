@@ -1,12 +1,9 @@
 package toolsourcetest
 
 import (
-	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
+	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,342 +11,124 @@ import (
 	"dragoman/ports"
 )
 
-// model is a source in memory that follows every rule, unless broken says which
-// one it breaks.
-type model struct {
-	broken string
-
-	mu      sync.Mutex
-	peer    chan struct{} // closed when the peer is lost; nil without a connection
-	again   chan chan error
-	running bool
-	runs    int
-}
-
-func newModel(broken string) *model {
-	m := &model{broken: broken, again: make(chan chan error)}
-	if broken == "new starts" {
-		go func() { <-time.After(3 * time.Second) }()
-	}
-	return m
-}
-
-func (m *model) connect() chan struct{} {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.peer = make(chan struct{})
-	return m.peer
-}
-
-func (m *model) connection() chan struct{} {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.peer
-}
-
-// cut ends the connection of the peer, and reports whether there was one.
-func (m *model) cut() error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.peer == nil {
-		return errors.New("there is no connection")
-	}
-	close(m.peer)
-	m.peer = nil
-	return nil
-}
-
-func (m *model) catalog() ports.Catalog {
-	spec := func(name string, class ports.Class) ports.ToolSpec {
-		return ports.ToolSpec{Name: name, InputSchema: json.RawMessage(`{"type":"object"}`), Class: class}
-	}
-	echo := spec("echo", ports.ClassUnsafe)
-	switch m.broken {
-	case "schema":
-		echo.InputSchema = json.RawMessage(`true`)
-	case "class":
-		echo.Class = ports.ClassRead
-	case "server":
-		echo.Server = "me"
-	case "order":
-		echo.Description = fmt.Sprint(m)
-		echo.Title = time.Now().String()
-	}
-	c := ports.Catalog{}
-	for _, s := range []ports.ToolSpec{echo, spec("fail", ports.ClassUnsafe), spec("slow", ports.ClassUnsafe), spec("refuse", ports.ClassUnsafe)} {
-		c.Tools = append(c.Tools, &modelTool{model: m, spec: s})
-	}
-	if m.broken == "twice" {
-		c.Tools = append(c.Tools, c.Tools[0])
-	}
-	return c
-}
-
-func (m *model) Run(ctx context.Context, reg ports.Registrar) error {
-	m.mu.Lock()
-	m.running = true
-	m.runs++
-	runs := m.runs
-	m.mu.Unlock()
-	defer func() { m.mu.Lock(); m.running = false; m.mu.Unlock() }()
-	if m.broken == "one run" && runs > 1 {
-		<-ctx.Done()
-		return nil
-	}
-	if ctx.Err() != nil && m.broken != "ended context" {
-		reg.State(ports.State{Phase: ports.PhaseStopped})
-		return ctx.Err()
-	}
-	reg.State(ports.State{Phase: ports.PhaseConnecting})
-	restarts := 0
-	var wish chan error
-	for {
-		lost := m.connect()
-		if m.broken == "ready first" {
-			reg.State(ports.State{Phase: ports.PhaseReady})
-		}
-		reg.Register(m.catalog())
-		reg.State(ports.State{Phase: ports.PhaseReady, Restarts: restarts})
-		if wish != nil {
-			wish <- nil
-		}
-		wish = nil
-		select {
-		case <-ctx.Done():
-			return m.leave(ctx, reg)
-		case wish = <-m.again:
-			_ = m.cut()
-			reg.State(ports.State{Phase: ports.PhaseConnecting})
-		case <-lost:
-			m.degrade(reg)
-			select {
-			case <-time.After(50 * time.Millisecond):
-			case <-ctx.Done():
-				return m.leave(ctx, reg)
-			}
-		}
-		restarts++
-	}
-}
-
-func (m *model) degrade(reg ports.Registrar) {
-	s := ports.State{Phase: ports.PhaseDegraded, Err: "the peer was lost", RetryIn: 50 * time.Millisecond}
-	switch m.broken {
-	case "silent loss":
-		s.Err = ""
-	case "tools go":
-		reg.Register(ports.Catalog{})
-	}
-	reg.State(s)
-}
-
-func (m *model) leave(ctx context.Context, reg ports.Registrar) error {
-	_ = m.cut()
-	switch m.broken {
-	case "stays":
-		<-time.After(runEnds + 3*time.Second)
-	case "leaks":
-		go func() { <-time.After(7 * time.Second) }()
-	case "own error":
-		return errors.New("done")
-	case "late":
-		go func() {
-			<-time.After(100 * time.Millisecond)
-			reg.State(ports.State{Phase: ports.PhaseReady})
-		}()
-	case "no stopped":
-		return ctx.Err()
-	}
-	reg.State(ports.State{Phase: ports.PhaseStopped})
-	return ctx.Err()
-}
-
-func (m *model) Reconnect(ctx context.Context) error {
-	m.mu.Lock()
-	running := m.running
-	m.mu.Unlock()
-	if !running && m.broken != "reconnect idle" {
-		return ports.Errorf(ports.KindUnavailable, "model reconnect", "not running")
-	}
-	if m.broken == "reconnect lies" {
-		return errors.Join(m.cut(), nil)
-	}
-	wish := make(chan error, 1)
-	select {
-	case m.again <- wish:
-		return <-wish
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(3 * time.Second):
-		return nil
-	}
-}
-
-type modelTool struct {
-	model *model
-	spec  ports.ToolSpec
-	mu    sync.Mutex
-	last  string
-}
-
-func (t *modelTool) Spec() ports.ToolSpec {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	spec := t.spec
-	if t.model.broken == "spec changes" {
-		spec.Description = t.last
-	}
-	return spec
-}
-
-func (t *modelTool) Call(ctx context.Context, call ports.ToolCall, _ ports.Host) (ports.ToolResult, error) {
-	const op = "model call"
-	if err := ctx.Err(); err != nil && t.model.broken != "calls when ended" {
-		return ports.ToolResult{}, t.ending(err)
-	}
-	lost := t.model.connection()
-	if lost == nil && t.model.broken != "calls nobody" {
-		if t.model.broken == "unsure of the unsent" {
-			return ports.ToolResult{}, ports.Errorf(ports.KindUnsure, op, "not connected")
-		}
-		return ports.ToolResult{}, ports.Errorf(ports.KindUnavailable, op, "not connected")
-	}
-	var args map[string]any
-	if err := json.Unmarshal(call.Arguments, &args); err != nil || args == nil {
-		if t.model.broken == "bad arguments" {
-			return ports.ToolResult{}, ports.Errorf(ports.KindInternal, op, "nonsense")
-		}
-		return ports.ToolResult{}, ports.Errorf(ports.KindInvalid, op, "arguments are no object")
-	}
-	text := fmt.Sprint(args["n"])
-	switch t.spec.Name {
-	case "fail":
-		if t.model.broken == "failure is an error" {
-			return ports.ToolResult{}, ports.Errorf(ports.KindProtocol, op, "no luck")
-		}
-		return ports.ToolResult{IsError: true, Content: []ports.Block{{Kind: ports.BlockText, Text: "no luck"}}}, nil
-	case "refuse":
-		if t.model.broken == "refusal" {
-			return ports.ToolResult{}, ports.Errorf(ports.KindProtocol, op, "refused")
-		}
-		return ports.ToolResult{}, ports.Errorf(ports.KindInvalid, op, "refused")
-	case "slow":
-		return t.slow(ctx, lost)
-	}
-	t.mu.Lock()
-	before := t.last
-	t.last = text
-	t.mu.Unlock()
-	if t.model.broken == "others' results" && before != "" {
-		text = before
-	}
-	return ports.ToolResult{Content: []ports.Block{{Kind: ports.BlockText, Text: text}}}, nil
-}
-
-func (t *modelTool) slow(ctx context.Context, lost chan struct{}) (ports.ToolResult, error) {
-	if t.model.broken == "slow to end" {
-		<-time.After(4 * time.Second)
-	}
-	if t.model.broken == "waits for the dead" {
-		lost = nil
-	}
-	select {
-	case <-ctx.Done():
-		return ports.ToolResult{}, t.ending(ctx.Err())
-	case <-lost:
-		if t.model.broken == "sure of the lost" {
-			return ports.ToolResult{}, ports.Errorf(ports.KindUnavailable, "model call", "lost")
-		}
-		return ports.ToolResult{}, ports.Errorf(ports.KindUnsure, "model call", "lost")
-	case <-time.After(6 * time.Second):
-		return ports.ToolResult{}, ports.Errorf(ports.KindTimeout, "model call", "too slow")
-	}
-}
-
-func (t *modelTool) ending(err error) error {
-	switch t.model.broken {
-	case "loses the cause":
-		return &ports.Error{Kind: ports.KindOf(err), Op: "model call", Err: errors.New(err.Error())}
-	case "timeout is cancel":
-		return &ports.Error{Kind: ports.KindCancelled, Op: "model call", Err: err}
-	}
-	return &ports.Error{Kind: ports.KindOf(err), Op: "model call", Err: err}
-}
-
-func modelHarness(broken string) Harness {
-	return Harness{
-		New: func() (ports.ToolSource, error) { return newModel(broken), nil },
-		Echo: Echo{
-			Tool: "echo",
-			Args: func(n int) string { return fmt.Sprintf(`{"n":%d}`, n) },
-			Want: func(n int, r ports.ToolResult) error {
-				if got := r.Content[0].Text; got != fmt.Sprint(n) {
-					return fmt.Errorf("%q, want %d", got, n)
-				}
-				return nil
-			},
-		},
-		Failing:  &Probe{"fail", `{}`},
-		Refused:  &Probe{"refuse", `{}`},
-		Slow:     &Probe{"slow", `{}`},
-		Kill:     func(s ports.ToolSource) error { return s.(*model).cut() },
-		Patience: 2 * time.Second,
-	}
-}
-
 func TestGoodSourcePasses(t *testing.T) { Run(t, modelHarness("")) }
 
-// TestBrokenSourcesAreCaught: each fault is found by the rule that is there for it.
+// caughtBy is, by fault, the rule that is there for it and words of what it says:
+// a fault that is caught for another reason is not caught.
+var caughtBy = map[string]struct{ rule, words string }{
+	"new starts":           {"new_does_nothing", "it left behind"},
+	"ready first":          {"registers_before_ready", "ready before any tool"},
+	"no stopped":           {"phases_in_order", "the last phase is"},
+	"silent loss":          {"phases_in_order", "does not say why"},
+	"stays":                {"run_ends_with_context", "Run did not return"},
+	"own error":            {"run_ends_with_context", "Run returned done"},
+	"leaks":                {"run_leaves_nothing", "it left behind"},
+	"late":                 {"run_quiet_after_return", "used 1 times after Run"},
+	"ended context":        {"run_with_ended_context", "it connected although"},
+	"one run":              {"run_twice", "run 2"},
+	"schema":               {"specs_complete", "is no object"},
+	"twice":                {"specs_unique", "it is there twice"},
+	"spec changes":         {"specs_stable", "the specs of the same tools changed"},
+	"order":                {"specs_same_next_time", "registered other specs"},
+	"server":               {"server_left_empty", "Server is"},
+	"class":                {"class_unsafe_unless_trusted", "it is of class read"},
+	"others' results":      {"calls_get_their_own_results", "call "},
+	"failure is an error":  {"tool_failure_is_a_result", "it is an error"},
+	"bad arguments":        {"bad_arguments_are_contained", "give kind internal"},
+	"refusal":              {"refusal_is_invalid", "kind protocol"},
+	"calls when ended":     {"call_with_ended_context", "no error, want kind cancelled"},
+	"loses the cause":      {"cancelled_call_returns", "has lost its cause"},
+	"slow to end":          {"cancelled_call_returns", "it took 4"},
+	"timeout is cancel":    {"deadline_is_timeout", "kind cancelled"},
+	"waits for the dead":   {"loss_fails_calls_in_flight", "only after more than 3 s"},
+	"sure of the lost":     {"loss_fails_calls_in_flight", "kind unavailable"},
+	"unsure of the unsent": {"call_without_peer_is_unavailable", "kind unsure"},
+	"tools go":             {"loss_keeps_tools", "0 tools were registered after the loss"},
+	"calls nobody":         {"stopped_source_is_unavailable", "no error, want kind unavailable"},
+	"reconnect lies":       {"reconnect_works", "right after Reconnect"},
+	"reconnect idle":       {"reconnect_without_run", "want kind unavailable"},
+	"does nothing":         {"call_works", "not yet written"},
+	"never ready":          {"ready_within_patience", "not ready within"},
+	"stays lost":           {"loss_is_told_and_mended", "not ready within"},
+	"of one connection":    {"old_tools_work_again", "registered before the loss"},
+	"gives up for all":     {"giving_up_harms_nobody_else", "after slow calls were given up"},
+	"registers late":       {"run_quiet_after_return", "used 1 times after Run"},
+	"call leaks":           {"given_up_calls_leave_nothing", "it left behind"},
+	"completion order":     {"calls_get_their_own_results", "a slow call gave what is another's"},
+	"prompts alone":        {"offers_what_it_reads", "is no PromptSource"},
+	"resources alone":      {"offers_what_it_reads", "is no ResourceSource"},
+}
+
 func TestBrokenSourcesAreCaught(t *testing.T) {
-	caughtBy := map[string]string{
-		"new starts":           "new_does_nothing",
-		"ready first":          "registers_before_ready",
-		"no stopped":           "phases_in_order",
-		"silent loss":          "phases_in_order",
-		"stays":                "run_ends_with_context",
-		"own error":            "run_ends_with_context",
-		"leaks":                "run_leaves_nothing",
-		"late":                 "run_quiet_after_return",
-		"ended context":        "run_with_ended_context",
-		"one run":              "run_twice",
-		"schema":               "specs_complete",
-		"twice":                "specs_unique",
-		"spec changes":         "specs_stable",
-		"order":                "specs_same_next_time",
-		"server":               "server_left_empty",
-		"class":                "class_unsafe_unless_trusted",
-		"others' results":      "calls_get_their_own_results",
-		"failure is an error":  "tool_failure_is_a_result",
-		"bad arguments":        "bad_arguments_are_contained",
-		"refusal":              "refusal_is_invalid",
-		"calls when ended":     "call_with_ended_context",
-		"loses the cause":      "cancelled_call_returns",
-		"slow to end":          "cancelled_call_returns",
-		"timeout is cancel":    "deadline_is_timeout",
-		"waits for the dead":   "loss_fails_calls_in_flight",
-		"sure of the lost":     "loss_fails_calls_in_flight",
-		"unsure of the unsent": "call_without_peer_is_unavailable",
-		"tools go":             "loss_keeps_tools",
-		"calls nobody":         "stopped_source_is_unavailable",
-		"reconnect lies":       "reconnect_works",
-		"reconnect idle":       "reconnect_without_run",
-	}
 	rules := make(map[string]Rule)
+	tried := make(map[string]bool)
+	for _, c := range caughtBy {
+		tried[c.rule] = true
+	}
 	for _, r := range Rules() {
 		if r.Why == "" || r.Name != strings.ToLower(r.Name) || rules[r.Name].Name != "" {
 			t.Errorf("rule %q has no reason, or no name of its own", r.Name)
 		}
+		if !tried[r.Name] {
+			t.Errorf("no broken source tries the rule %s", r.Name)
+		}
 		rules[r.Name] = r
 	}
-	for broken, rule := range caughtBy {
+	for broken, by := range caughtBy {
 		t.Run(broken, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { // faults of time show at once
-				err := rules[rule].Check(t.Context(), modelHarness(broken))
-				if err == nil || errors.Is(err, ErrSkip) {
-					t.Errorf("%s did not catch it: %v", rule, err)
+				err := rules[by.rule].Check(t.Context(), modelHarness(broken))
+				if err == nil || errors.Is(err, ErrSkip) || !strings.Contains(err.Error(), by.words) {
+					t.Errorf("%s says %v, want %q", by.rule, err, by.words)
 				}
 				<-time.After(time.Minute) // what was left behind has ended
 			})
 		})
 	}
 }
+
+// neededBy is which rules need what a harness or a source may lack.
+var neededBy = map[string][]string{
+	"Failing":     {"tool_failure_is_a_result"},
+	"Refused":     {"refusal_is_invalid"},
+	"Slow":        {"cancelled_call_returns", "deadline_is_timeout", "given_up_calls_leave_nothing", "giving_up_harms_nobody_else", "loss_fails_calls_in_flight"},
+	"Kill":        {"loss_fails_calls_in_flight", "call_without_peer_is_unavailable", "loss_keeps_tools", "loss_is_told_and_mended", "old_tools_work_again", "stopped_source_is_unavailable"},
+	"Reconnector": {"reconnect_works", "reconnect_without_run"},
+}
+
+// TestOnlyWhatIsThereIsAskedFor: what is lacking costs the rules that need it, and
+// no others; what is left is right.
+func TestOnlyWhatIsThereIsAskedFor(t *testing.T) {
+	lacking := map[string]func(*Harness){
+		"Failing": func(h *Harness) { h.Failing = nil },
+		"Refused": func(h *Harness) { h.Refused = nil },
+		"Slow":    func(h *Harness) { h.Slow = nil },
+		"Kill":    func(h *Harness) { h.Kill = nil },
+		"Reconnector": func(h *Harness) {
+			made, kill := h.New, h.Kill
+			h.New = func() (ports.ToolSource, error) { s, err := made(); return bare{s}, err }
+			if kill != nil {
+				h.Kill = func(s ports.ToolSource) error { return kill(s.(bare).ToolSource) }
+			}
+		},
+	}
+	for lack, take := range lacking {
+		t.Run("without "+lack, func(t *testing.T) {
+			for _, r := range Rules() {
+				synctest.Test(t, func(t *testing.T) {
+					h := modelHarness("")
+					take(&h)
+					switch err := r.Check(t.Context(), h); {
+					case slices.Contains(neededBy[lack], r.Name) != errors.Is(err, ErrSkip):
+						t.Errorf("%s: %v", r.Name, err)
+					case err != nil && !errors.Is(err, ErrSkip):
+						t.Errorf("%s: a right source breaks it: %v", r.Name, err)
+					}
+				})
+			}
+		})
+	}
+}
+
+// bare hides the abilities of a source.
+type bare struct{ ports.ToolSource }
