@@ -23,15 +23,30 @@ const lockPatience = 5 * time.Second
 // withAdmin hands use the gateway that runs on the config's data folder.
 // otherwise is for where none does.
 func withAdmin(ctx context.Context, file string, use func(context.Context, ports.Admin) error, otherwise func(*config.Config) error) error {
+	if running := findRunning(ctx, file); running != nil {
+		return use(ctx, running)
+	}
 	cfg, _, err := loadConfig(ctx, file)
 	if err != nil {
 		return err
 	}
-	if running, err := control.Dial(ctx, socketPath(cfg)); err == nil {
-		return use(ctx, running)
-	}
 	cfg.Log.Level = "error" // what a command prints is its answer
 	return otherwise(cfg)
+}
+
+// findRunning finds the gateway that runs on the config's data folder, nil if none
+// does. The rest of the config may be faulty, or its variables not set here: an
+// admin must reach a gateway that runs from any shell.
+func findRunning(ctx context.Context, file string) *control.Client {
+	cfg, err := locate(file)
+	if err != nil {
+		return nil
+	}
+	running, err := control.Dial(ctx, socketPath(cfg))
+	if err != nil {
+		return nil
+	}
+	return running
 }
 
 // withServers is withAdmin for a command that wants tools. Where no gateway runs
@@ -53,7 +68,7 @@ func withServers(ctx context.Context, file string, use func(context.Context, por
 			}
 			stop := g.RunSources(ctx)
 			defer stop()
-			g.Settled(ctx)
+			g.Reached(ctx)
 			return use(ctx, g)
 		})
 	})

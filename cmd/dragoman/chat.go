@@ -64,6 +64,13 @@ type chat struct {
 // run talks until the person or stdin ends it, or ctx does. hard ends the drain of
 // a gateway of its own.
 func (c *chat) run(ctx, hard context.Context, file string) error {
+	var none terminal.NotBegun
+	if running := findRunning(ctx, file); running != nil {
+		err := c.front.Talk(ctx, running.Terminal(c.agent))
+		if !errors.As(err, &none) || !ports.IsKind(err, ports.KindUnavailable) || ctx.Err() != nil {
+			return err
+		}
+	}
 	cfg, _, err := loadConfig(ctx, file)
 	if err != nil {
 		return err
@@ -79,7 +86,6 @@ func (c *chat) run(ctx, hard context.Context, file string) error {
 			return c.own(ctx, hard, cfg, store, log)
 		}
 		err = c.front.Talk(ctx, running.Terminal(c.agent))
-		var none terminal.NotBegun
 		if !errors.As(err, &none) || !ports.IsKind(err, ports.KindUnavailable) || ctx.Err() != nil || time.Since(began) > lockPatience {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -69,11 +70,11 @@ func initConfig(cmd *cobra.Command, name string) error {
 	}
 	_, err = fmt.Fprintf(w, `
 Next:
-  dragoman%[1]s          runs it; the link to the web chat that it prints makes you the admin
-  dragoman check%[1]s    names every fault after you have changed the file
+  %[2]s%[1]s          runs it; the link to the web chat that it prints makes you the admin
+  %[2]s check%[1]s    names every fault after you have changed the file
 
 Telegram and an MCP server wait in the file as comments: take the // away and fill them in.
-`, option)
+`, option, typedName())
 	return err
 }
 
@@ -88,4 +89,12 @@ func writeNew(name string, content []byte, mode fs.FileMode) error {
 		return errors.Join(err, os.Remove(name))
 	}
 	return nil
+}
+
+// typedName is how the command was called, where that can be typed again.
+func typedName() string {
+	if self := os.Args[0]; strings.HasPrefix(self, ".") {
+		return self
+	}
+	return "dragoman"
 }

@@ -39,6 +39,21 @@ func loadConfig(ctx context.Context, file string) (*config.Config, string, error
 	return cfg, file, chooseModel(ctx, cfg)
 }
 
+// locate reads of a config only where its data folder is, whatever else is wrong with it.
+func locate(file string) (*config.Config, error) {
+	if file == "" {
+		if _, err := os.Stat(defaultFile); errors.Is(err, os.ErrNotExist) {
+			return config.Parse("(built-in default)", []byte("{}"), ".", os.LookupEnv)
+		}
+		file = defaultFile
+	}
+	cfg, err := config.Load(file, os.LookupEnv)
+	if cfg == nil || cfg.DataDir == "" {
+		return nil, err
+	}
+	return cfg, nil
+}
+
 //go:embed default.json.tmpl
 var defaultText string
 

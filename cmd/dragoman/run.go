@@ -98,6 +98,13 @@ func listen(ctx context.Context, address string) (net.Listener, error) {
 func welcome(cfg *config.Config, name, code string, listener net.Listener) {
 	w := os.Stderr
 	fmt.Fprintf(w, "Dragoman %s runs with %s.\n", version(), name)
+	for _, model := range slices.Sorted(maps.Keys(cfg.Models)) {
+		kind := cfg.Models[model].Type
+		if kind == "demo" {
+			kind = "demo, a stand-in that follows rules; with OPENAI_API_KEY or ANTHROPIC_API_KEY set, or an Ollama here, that is used where the config names no model"
+		}
+		fmt.Fprintf(w, "Model %q: %s\n", model, kind)
+	}
 	ways := []string{}
 	for _, channel := range slices.Sorted(maps.Keys(cfg.Channels)) {
 		switch {

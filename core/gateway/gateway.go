@@ -178,6 +178,9 @@ func (g *Gateway) Busy() int {
 	return g.inbox.Busy()
 }
 
+// Reached waits until each source is ready or had its time for it, or ctx ends.
+func (g *Gateway) Reached(ctx context.Context) { g.tools.Reached(ctx) }
+
 // Settled waits until each source was reached or given up for now, or ctx ends.
 func (g *Gateway) Settled(ctx context.Context) { g.tools.Settled(ctx) }
 

@@ -186,6 +186,37 @@ func (b *Toolbox) Settled(ctx context.Context) {
 	}
 }
 
+// Reached waits until each source is ready, will not try again by itself, or had
+// its Timeout for it since the call began; or ctx ends.
+func (b *Toolbox) Reached(ctx context.Context) {
+	began := time.Now()
+	for {
+		b.mu.RLock()
+		changed, left := b.changed, time.Duration(0)
+		for _, s := range b.sources {
+			switch s.state.Phase {
+			case ports.PhaseReady, ports.PhaseParked, ports.PhaseStopped:
+			default:
+				left = max(left, s.Timeout-time.Since(began))
+			}
+		}
+		b.mu.RUnlock()
+		if left <= 0 {
+			return
+		}
+		over := time.NewTimer(left)
+		select {
+		case <-changed:
+		case <-over.C:
+		case <-ctx.Done():
+		}
+		over.Stop()
+		if ctx.Err() != nil {
+			return
+		}
+	}
+}
+
 // find looks a tool up. While the server that the name belongs to is still
 // connecting it waits, up to that server's timeout.
 func (b *Toolbox) find(ctx context.Context, name string) *tool {

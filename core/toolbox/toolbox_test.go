@@ -209,3 +209,27 @@ func TestACallWaitsForItsServerToConnect(t *testing.T) {
 		}
 	})
 }
+
+func TestReachedWaitsForEachServerAsLongAsItMay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBox(Config{})
+		ready, heals, dead, parked := b.Add(Source{Name: "ready", Timeout: time.Minute}), b.Add(Source{Name: "heals", Timeout: 15 * time.Second}),
+			b.Add(Source{Name: "dead", Timeout: 4 * time.Second}), b.Add(Source{Name: "parked", Timeout: time.Minute})
+		ready.State(ports.State{Phase: ports.PhaseReady})
+		parked.State(ports.State{Phase: ports.PhaseParked})
+		heals.State(ports.State{Phase: ports.PhaseDegraded})
+		dead.State(ports.State{Phase: ports.PhaseDegraded})
+		began := time.Now()
+		time.AfterFunc(7*time.Second, func() { heals.State(ports.State{Phase: ports.PhaseReady}) })
+		b.Reached(t.Context())
+		if took := time.Since(began); took != 7*time.Second {
+			t.Errorf("it took %v, want the 7s after which one server was ready: the dead one had its 4s", took)
+		}
+		heals.State(ports.State{Phase: ports.PhaseDegraded})
+		began = time.Now()
+		b.Reached(t.Context())
+		if took := time.Since(began); took != 15*time.Second {
+			t.Errorf("it took %v, want the 15s that the server may take", took)
+		}
+	})
+}

@@ -15,7 +15,7 @@ import (
 // deskAndGhost are a server that works, with a policy of each kind, and one that
 // dies in colour.
 func deskAndGhost(t testing.TB) string {
-	return `{"listen": "${LISTEN}", "models": {"main": {"type": "demo"}}, "mcp": {"timeout": "10s"}, "mcp_servers": {
+	return `{"listen": "${LISTEN}", "models": {"main": {"type": "demo"}}, "mcp": {"timeout": "5s"}, "mcp_servers": {
 		"desk":  {"command": ` + quoted(gatewayBinary(t)) + `, "args": ["desk"]},
 		"ghost": {"command": "sh", "args": ["-c", "printf '\\033[31mred \\033]0;title\\007alert\\r\\n' >&2; for i in 1 2 3 4 5 6 7 8 9; do printf 'a word that is said again and again, ' >&2; done; exit 3"]}},
 		"tools": {"policy": {"desk__world_clock": "allow", "desk__roll_dice": "deny"}}}`
@@ -322,5 +322,30 @@ func TestWrongUsageOfTheListings(t *testing.T) {
 		if out, _, code := g.CLI(name, "-h"); code != 0 || !strings.Contains(out, "--config") {
 			t.Errorf("dragoman %s -h: exit %d, %s", name, code, out)
 		}
+	}
+}
+
+// An admin reaches a gateway that runs from a shell without its variables, and
+// with a config that is being edited.
+func TestAGatewayThatRunsIsReachedWithoutItsVariables(t *testing.T) {
+	g := startGateway(t, `{"listen": "${LISTEN}", "channels": {"web": {"type": "web"}}, "models": {"m": {"type": "openai", "model": "x", "api_key": "${ONLY_THERE}"}}}`,
+		"ONLY_THERE=sk-secret")
+	file := filepath.Join(g.Dir, "dragoman.json")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	edited := strings.Replace(string(text), `"channels"`, `"chanels": 1, "channels"`, 1)
+	if err := os.WriteFile(file, []byte(edited), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	g.env = slices.DeleteFunc(slices.Clone(g.env), func(v string) bool { return strings.HasPrefix(v, "ONLY_THERE=") })
+	for _, command := range [][]string{{"pair", "list"}, {"servers"}, {"tools"}} {
+		if out, errOut, code := g.CLI(command...); code != 0 {
+			t.Errorf("%v ended with %d: %s%s", command, code, out, errOut)
+		}
+	}
+	if _, errOut, code := g.CLI("check"); code != 1 || !strings.Contains(errOut, "chanels") {
+		t.Errorf("check ended with %d: %s", code, errOut)
 	}
 }
