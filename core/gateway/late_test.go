@@ -30,7 +30,7 @@ func (s *slowCommit) wait(call string) {
 	s.hit = s.hit || first
 	s.mu.Unlock()
 	if first {
-		time.Sleep(s.takes)
+		<-time.After(s.takes)
 	}
 }
 
@@ -79,7 +79,7 @@ func TestAConversationThatIsClaimedTooLateForItsCallerGoesOn(t *testing.T) {
 		w.chat.say(t, "ann", "hello")
 		time.Sleep(time.Second)
 		w.end() // the turn is left to the journal
-		w.model.reply = echo
+		w.model.becomes(echo)
 		s := &slowCommit{call: "claim", takes: 70 * time.Second}
 		w.startOn(func(store *sqlstore.Store) gateway.Store { s.Store = store; return s })
 		time.Sleep(time.Hour)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -59,12 +60,40 @@ func (w *world) start() *world {
 	return w
 }
 
+// newStore is the file of a store that holds nothing: to make its tables takes
+// longer than most tests.
+var newStore = sync.OnceValue(func() []byte {
+	dir, err := os.MkdirTemp("", "gateway-test-")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	store, err := sqlstore.Open(context.Background(), sqlstore.Config{Dir: dir, Sync: "normal"}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		panic(err)
+	}
+	if err := store.Close(); err != nil {
+		panic(err)
+	}
+	file, err := os.ReadFile(filepath.Join(dir, "dragoman.db"))
+	if err != nil {
+		panic(err)
+	}
+	return file
+})
+
 // startOn is start on whatever wrap makes of the store.
 func (w *world) startOn(wrap func(*sqlstore.Store) gateway.Store) {
 	w.t.Helper()
 	log := cmp.Or(w.opt.Log, slog.New(slog.DiscardHandler))
 	if os.Getenv("GATEWAY_LOG") != "" {
 		log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	}
+	file := filepath.Join(w.dir, "dragoman.db")
+	if _, err := os.Stat(file); err != nil {
+		if err := os.WriteFile(file, newStore(), 0o600); err != nil {
+			w.t.Fatal(err)
+		}
 	}
 	store, err := sqlstore.Open(w.t.Context(), sqlstore.Config{Dir: w.dir, Sync: "normal"}, log)
 	if err != nil {
@@ -317,6 +346,13 @@ func (m *model) Generate(ctx context.Context, r ports.ModelRequest, onText func(
 		}
 	}
 	return got, err
+}
+
+// becomes changes what a model that was asked already answers.
+func (m *model) becomes(reply func(context.Context, ports.ModelRequest) (ports.ModelReply, error)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.reply = reply
 }
 
 func (m *model) asked() []ports.ModelRequest {

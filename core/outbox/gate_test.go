@@ -76,7 +76,8 @@ func TestARefusalIsWaitedOutNoLongerThanItSays(t *testing.T) {
 		}
 		s.answer("", "")
 		time.Sleep(time.Minute)
-		if last := s.did[len(s.did)-1]; last != "9s stored t/1/0 as 55" {
+		synctest.Wait()
+		if last := s.last(); last != "9s stored t/1/0 as 55" {
 			t.Errorf("after nine refusals of a second each: %s", last)
 		}
 	})

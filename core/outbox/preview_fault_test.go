@@ -15,7 +15,7 @@ import (
 func typed(v *Live, seconds int) {
 	for i := range seconds {
 		v.Text(strings.Repeat("x", i+1))
-		time.Sleep(time.Second)
+		<-time.After(time.Second)
 	}
 }
 

@@ -281,7 +281,7 @@ func TestEveryFaultOfAModelIsOnePlainOutcome(t *testing.T) {
 // counts unless its own end was seen, and no tool runs of it.
 func TestAStreamCutAtAnyByteIsNoReply(t *testing.T) {
 	wrote := filepath.Join(t.TempDir(), "wrote")
-	h := startHostile(t, `, "max_concurrency": 256`, toolServer("tools", "E2E_WROTE", wrote), "")
+	h := startHostile(t, `, "max_concurrency": 256`, toolServer("tools", "3s", "E2E_WROTE", wrote), "")
 	every := 1
 	if raceEnabled() {
 		every = 13 // a prime: no period of the frames hides from it

@@ -14,13 +14,13 @@ import (
 )
 
 // toolServer is the entry of a config for the test binary as an MCP server, with
-// variables for it in pairs.
-func toolServer(name string, env ...string) string {
+// its call_timeout and variables for it in pairs.
+func toolServer(name, timeout string, env ...string) string {
 	pairs := []string{`"E2E_TOOLS": "1"`}
 	for i := 0; i+1 < len(env); i += 2 {
 		pairs = append(pairs, quoted(env[i])+": "+quoted(env[i+1]))
 	}
-	return quoted(name) + `: {"command": ` + quoted(os.Args[0]) + `, "call_timeout": "3s", "env": {` + strings.Join(pairs, ", ") + `}}`
+	return quoted(name) + `: {"command": ` + quoted(os.Args[0]) + `, "call_timeout": ` + quoted(timeout) + `, "env": {` + strings.Join(pairs, ", ") + `}}`
 }
 
 // serveTools is the test binary as an MCP server whose tools are bad, each in its
@@ -147,8 +147,12 @@ var toolFaults = []struct {
 func TestEveryFaultOfAToolIsAResult(t *testing.T) {
 	dir := t.TempDir()
 	var servers []string
-	for i := range toolFaults {
-		servers = append(servers, toolServer(fmt.Sprintf("s%d", i), "E2E_WROTE", fmt.Sprintf("%s/%d", dir, i)))
+	for i, c := range toolFaults {
+		timeout := "1m" // a flood takes a while on a machine that is busy
+		if c.outcome == "timeout" {
+			timeout = "3s"
+		}
+		servers = append(servers, toolServer(fmt.Sprintf("s%d", i), timeout, "E2E_WROTE", fmt.Sprintf("%s/%d", dir, i)))
 	}
 	h := startHostile(t, "", strings.Join(servers, ",\n"), "")
 	users := make([]*telegram.User, len(toolFaults))
@@ -198,7 +202,7 @@ func (h *hostile) callOutcome(u *telegram.User) string {
 
 // A flood of 300 MiB is not kept anywhere on its way.
 func TestAFloodOfAToolDoesNotFillTheMemory(t *testing.T) {
-	h := startHostile(t, "", toolServer("s"), "")
+	h := startHostile(t, "", toolServer("s", "1m"), "")
 	h.model.On("flood", callsFirst("s__floods", `{"text":"it"}`))
 	ann := h.tg.User(3000, "Ann")
 	before := usage(t, h.gateway)
