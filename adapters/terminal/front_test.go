@@ -18,7 +18,7 @@ func TestPrintable(t *testing.T) {
 		"\x1b[2J\x1b]0;x\x07": "[2J]0;x",
 		"\u009b31m\x9b":       "31m\uFFFD",
 		"\u202egnp\u2066":     "gnp",
-		"👩‍💻 می\u200cخواهم":        "👩‍💻 می\u200cخواهم",
+		"👩‍💻 می\u200cخواهم":   "👩‍💻 می\u200cخواهم",
 	} {
 		if got := Printable(in); got != want {
 			t.Errorf("%q becomes %q, want %q", in, got, want)
