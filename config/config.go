@@ -79,9 +79,16 @@ type MCP struct {
 // Server is one MCP server; the section is its adapter's and has the time-outs
 // of MCP as defaults.
 type Server struct {
-	Enabled bool   `json:"enabled" default:"true" doc:"false: the server is left alone"`
-	Tools   Filter `json:"tools" doc:"Which of its tools are there at all, by the server's own names"`
+	Enabled bool        `json:"enabled" default:"true" doc:"false: the server is left alone"`
+	Tools   ServerTools `json:"tools" doc:"What you say of its tools, by the server's own names"`
 	Section
+}
+
+// ServerTools is what the admin says of a server's tools, by patterns of its own names.
+type ServerTools struct {
+	Filter
+	ReadOnly   []string `json:"read_only" doc:"Patterns of tools that change nothing: several run at once, and one that a crash cut off runs again"`
+	Idempotent []string `json:"idempotent" doc:"Patterns of tools that change nothing more when run again: one that a crash cut off does"`
 }
 
 // Tools is the policy for calls.
@@ -135,6 +142,7 @@ type Person struct {
 // Limits bound the work of this process.
 type Limits struct {
 	Turns        int           `json:"turns" default:"1024" validate:"gt=0" doc:"Turns at a time"`
+	StaleAfter   time.Duration `json:"stale_after" default:"1h" validate:"gte=0" doc:"A message that waited longer is asked about before anything is done; 0s = never"`
 	DrainTimeout time.Duration `json:"drain_timeout" default:"20s" validate:"gte=0" doc:"How long running turns may go on after SIGTERM"`
 }
 

@@ -63,7 +63,7 @@ func TestEveryKey(t *testing.T) {
 	equal(t, "ask", cfg.Ask, config.Ask{Expires: time.Hour, OnMessage: "wait"})
 	equal(t, "access", cfg.Access, config.Access{Mode: "allowlist", Groups: "all", Rate: config.Rate{Count: 5, Per: 10 * time.Second}})
 	equal(t, "people", cfg.People, map[string]config.Person{"ann": {IDs: []string{"tg:12345", "web:a:b"}, Role: "admin"}, "bob": {Role: "user"}})
-	equal(t, "limits", cfg.Limits, config.Limits{Turns: 2, DrainTimeout: time.Second})
+	equal(t, "limits", cfg.Limits, config.Limits{Turns: 2, StaleAfter: 30 * time.Minute, DrainTimeout: time.Second})
 	equal(t, "log", cfg.Log, config.Log{Format: "json", Level: "debug"})
 }
 
@@ -102,7 +102,8 @@ func TestServers(t *testing.T) {
 	cfg := loadGood(t)
 	files, off := cfg.MCPServers["files"], cfg.MCPServers["off_server"]
 	equal(t, "enabled", []bool{files.Enabled, off.Enabled}, []bool{true, false})
-	equal(t, "tools", files.Tools, config.Filter{Allow: []string{"read_*"}, Deny: []string{}})
+	equal(t, "tools", files.Tools, config.ServerTools{Filter: config.Filter{Allow: []string{"read_*"}, Deny: []string{}},
+		ReadOnly: []string{"read_*"}, Idempotent: []string{"put_*"}})
 	equal(t, "path", off.Path(), "mcpServers.off_server")
 	var got, gotOff serverConfig
 	if err := config.Join(files.Decode(&got), off.Decode(&gotOff)); err != nil {
@@ -130,7 +131,7 @@ func TestDefaults(t *testing.T) {
 		Tools:  config.Tools{Default: "ask", ResultBytes: 16384},
 		Ask:    config.Ask{Expires: 24 * time.Hour, OnMessage: "supersede", GroupWait: 2 * time.Minute},
 		Access: config.Access{Mode: "pairing", Groups: "mention", Rate: config.Rate{Count: 30, Per: time.Minute}},
-		Limits: config.Limits{Turns: 1024, DrainTimeout: 20 * time.Second},
+		Limits: config.Limits{Turns: 1024, StaleAfter: time.Hour, DrainTimeout: 20 * time.Second},
 		Log:    config.Log{Level: "info"},
 	})
 }

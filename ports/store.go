@@ -40,6 +40,10 @@ type Turns interface {
 	// History reads the last limit finished turns that messages of the lane began,
 	// oldest first.
 	History(ctx context.Context, l Lease, limit int) ([]Past, error)
+	// Trial notes that what this conversation has to run is suspected of killing the
+	// process and runs on trial from now on, until its journal grows: if the process
+	// dies meanwhile, only what is on trial is blamed.
+	Trial(ctx context.Context, l Lease) error
 	// Record adds to the running turn, or begins one.
 	Record(ctx context.Context, l Lease, c Change) error
 	// Park adds c with its question (Change.Ask) and leaves the turn waiting. If a

@@ -148,7 +148,16 @@ type Work struct {
 	Waiting  []Inbox   // messages of no turn yet, by seq: the first 256, and stops behind them; the rest comes with the next Load
 	Preview  *Preview  // of the turn: posted, and nothing said since has replaced it; ID and Posted alone
 	Last     string    // ID of the last finished turn, as History has it; "" = none
-	Resumes  int       // how often a dead process left this turn running since its journal last grew
+	Deaths   Deaths    // of processes that had this work
+}
+
+// Deaths counts how often a process died (a stop in order is no death) while a
+// conversation had something to run, since the journal of its turns last grew. A
+// poisonous message looks the same as one that was only near when others killed:
+// the deaths that it was alone for tell them apart.
+type Deaths struct {
+	All   int
+	Alone int // of them: nothing else had anything to run, or this alone was on trial
 }
 
 // Preview is a message that shows an answer in the making. What its turn says
@@ -194,6 +203,7 @@ const (
 	QuestionApproval QuestionKind = "approval" // may this call run?
 	QuestionForm     QuestionKind = "form"     // values for NeedsInput
 	QuestionUnknown  QuestionKind = "unknown"  // a call's outcome is unknown: run again, skip, stop?
+	QuestionStale    QuestionKind = "stale"    // is what was written long ago still wanted?
 )
 
 // QuestionState is how a question stands. All but open are final.
@@ -208,7 +218,7 @@ const (
 )
 
 // Question is an open question as a row. At most one is open in a conversation.
-// It counts once, for the call Call of the reply at step Step.
+// It counts once, for the call Call of the reply at step Step, or for no call (-1).
 type Question struct {
 	ID      string            `json:"id"` // at most 16 of [a-z0-9]
 	Turn    string            `json:"turn"`
@@ -230,7 +240,7 @@ type Question struct {
 	Reply     json.RawMessage `json:"reply,omitempty"`
 }
 
-// The field of an approval and of a question about an unknown outcome, and its values.
+// The field of every question but a form, and its values.
 const (
 	AnswerField = "do"
 	AnswerYes   = "yes"
@@ -240,15 +250,18 @@ const (
 	AnswerStop  = "stop"
 )
 
-// About is what a question of a turn is about: a call of one of its replies.
+// About is what a question of a turn is about: a call of one of its replies, or
+// what its person wrote.
 type About struct {
 	Turn   string
 	In     Conversation
 	Person PersonID
 	Steps  int // journal rows once the question's own commit is done
-	Step   int // index of the reply
-	Call   int // index of the call in it
+	Step   int // index of the reply; -1 = none
+	Call   int // index of the call in it; -1 = none
 	Tool   Call
+	Said   string    // what the person wrote; set where the question is about that
+	At     time.Time // when they wrote it
 	Reply  json.RawMessage // Message.Reply of what the turn answers
 }
 

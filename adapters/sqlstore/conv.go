@@ -8,13 +8,18 @@ import (
 	"dragoman/ports"
 )
 
-// hasWork is an SQL condition: does conversation $1 have work? While a turn is
-// parked its lane's messages may not run; a control message always may.
-const hasWork = `(EXISTS (SELECT 1 FROM outbox WHERE conv = $1 AND state = 'pending')
-	OR EXISTS (SELECT 1 FROM turn WHERE conv = $1 AND state <> 'done' AND state = 'run')
-	OR EXISTS (SELECT 1 FROM inbox WHERE conv = $1 AND turn IS NULL AND route = 'control')
-	OR (EXISTS (SELECT 1 FROM inbox WHERE conv = $1 AND turn IS NULL)
-		AND NOT EXISTS (SELECT 1 FROM turn WHERE conv = $1 AND state <> 'done')))`
+// mayRun is an SQL condition: does the conversation with this id have something
+// to run? While a turn is parked its lane's messages may not run; a control
+// message always may.
+func mayRun(id string) string {
+	return `(EXISTS (SELECT 1 FROM turn WHERE conv = ` + id + ` AND state <> 'done' AND state = 'run')
+	OR EXISTS (SELECT 1 FROM inbox WHERE conv = ` + id + ` AND turn IS NULL AND route = 'control')
+	OR (EXISTS (SELECT 1 FROM inbox WHERE conv = ` + id + ` AND turn IS NULL)
+		AND NOT EXISTS (SELECT 1 FROM turn WHERE conv = ` + id + ` AND state <> 'done')))`
+}
+
+// hasWork is an SQL condition: does conversation $1 have work?
+var hasWork = `(EXISTS (SELECT 1 FROM outbox WHERE conv = $1 AND state = 'pending') OR ` + mayRun("$1") + `)`
 
 // release gives the conversation up if it has no work left.
 func release(ctx context.Context, t *session, conv string) error {
@@ -52,19 +57,25 @@ func ensureConv(ctx context.Context, t *session, in ports.Conversation) error {
 	return err
 }
 
-// fence refuses whoever does not own the conversation under this lease, and
-// reads its unfinished turn (ID "": none) on the way.
-func (s *Store) fence(ctx context.Context, t *session, l ports.Lease) (turnRow, error) {
-	var r turnRow
-	found, err := t.get(ctx, `SELECT `+turnColumns+`
+// held is what is read of a conversation on the way through its fence.
+type held struct {
+	turnRow // the unfinished turn; ID "": none
+	deaths  ports.Deaths
+	trial   bool
+}
+
+// fence refuses whoever does not own the conversation under this lease.
+func (s *Store) fence(ctx context.Context, t *session, l ports.Lease) (held, error) {
+	var r held
+	found, err := t.get(ctx, `SELECT `+turnColumns+`, c.deaths, c.alone, c.trial
 		FROM conv c LEFT JOIN turn t ON t.conv = c.id AND t.state <> 'done'
 		WHERE c.id = $1 AND c.epoch = $2 AND c.owner = $3`,
-		[]any{l.In.String(), l.Epoch, s.node}, r.dest()...)
+		[]any{l.In.String(), l.Epoch, s.node}, append(r.dest(), &r.deaths.All, &r.deaths.Alone, &r.trial)...)
 	if err != nil {
-		return turnRow{}, err
+		return held{}, err
 	}
 	if !found {
-		return turnRow{}, fail(ports.KindFenced, "conversation %s is no longer held with epoch %d", l.In, l.Epoch)
+		return held{}, fail(ports.KindFenced, "conversation %s is no longer held with epoch %d", l.In, l.Epoch)
 	}
 	r.turn.In = l.In
 	return r, nil

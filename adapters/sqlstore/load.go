@@ -20,6 +20,7 @@ func (s *Store) Load(ctx context.Context, l ports.Lease) (ports.Work, error) {
 		if err != nil {
 			return err
 		}
+		out.Deaths = row.deaths
 		out.Waiting, err = inboxRows(ctx, t, `WHERE i.conv = $1 AND i.turn IS NULL ORDER BY i.seq`+limited(maxWaiting), l.In.String())
 		if err != nil {
 			return err
@@ -34,7 +35,7 @@ func (s *Store) Load(ctx context.Context, l ports.Lease) (ports.Work, error) {
 		}
 		turn := row.turn.ID
 		if turn != "" {
-			if err := loadTurn(ctx, t, row, &out); err != nil {
+			if err := loadTurn(ctx, t, row.turnRow, &out); err != nil {
 				return err
 			}
 		} else if len(out.Waiting) > 0 {
@@ -59,7 +60,7 @@ func (s *Store) Load(ctx context.Context, l ports.Lease) (ports.Work, error) {
 }
 
 func loadTurn(ctx context.Context, t *session, row turnRow, out *ports.Work) (err error) {
-	out.Turn, out.Resumes = row.unfinished(), row.resumes
+	out.Turn = row.unfinished()
 	if out.Taken, err = inboxRows(ctx, t, `WHERE i.turn = $1 ORDER BY i.seq`, row.turn.ID); err != nil {
 		return err
 	}

@@ -1,12 +1,15 @@
 package sqlstore
 
-import "context"
+import (
+	"context"
+
+	"dragoman/ports"
+)
 
 // takeOver begins a new life: the lock on the folder proves that whoever is
 // still written down as an owner is dead.
 func (s *Store) takeOver(ctx context.Context, t *session) error {
-	lost, err := t.exec(ctx, `UPDATE turn SET resumes = resumes + 1
-		WHERE state = 'run' AND conv IN (SELECT id FROM conv WHERE owner IS NOT NULL)`)
+	blamed, err := blame(ctx, t)
 	if err != nil {
 		return err
 	}
@@ -15,7 +18,7 @@ func (s *Store) takeOver(ctx context.Context, t *session) error {
 		return err
 	}
 	if freed > 0 {
-		s.log.Info("store_taken_over", "conversations", freed, "turns", lost)
+		s.log.Info("store_taken_over", "conversations", freed, "running", blamed)
 	}
 	for _, q := range []string{
 		`UPDATE lease SET holder = NULL, epoch = epoch + 1 WHERE holder IS NOT NULL`,
@@ -29,10 +32,43 @@ func (s *Store) takeOver(ctx context.Context, t *session) error {
 	return err
 }
 
+// blame counts a death for each conversation that the dead left with something to
+// run, or, if some of these were on trial, for those alone. It counts them.
+func blame(ctx context.Context, t *session) (n int64, err error) {
+	for _, suspects := range []string{`owner IS NOT NULL AND trial = 1 AND ` + mayRun("conv.id"), `owner IS NOT NULL AND ` + mayRun("conv.id")} {
+		if n, err = t.exec(ctx, `UPDATE conv SET deaths = deaths + 1, alone = alone +
+			(SELECT COUNT(*) = 1 FROM (SELECT 1 FROM conv WHERE `+suspects+` LIMIT 2)) WHERE `+suspects); err != nil {
+			return 0, err
+		}
+		if n > 0 {
+			break
+		}
+	}
+	_, err = t.exec(ctx, `UPDATE conv SET trial = 0 WHERE trial = 1`)
+	return n, err
+}
+
+// Trial notes that the conversation runs on trial. See ports.Turns.
+func (s *Store) Trial(ctx context.Context, l ports.Lease) error {
+	return s.update(ctx, "store trial", func(ctx context.Context, t *session) error {
+		if _, err := s.fence(ctx, t, l); err != nil {
+			return err
+		}
+		_, err := t.exec(ctx, `UPDATE conv SET trial = 1 WHERE id = $1`, l.In.String())
+		return err
+	})
+}
+
+// acquit forgets the deaths: the journal grew, so the work is not what kills.
+func acquit(ctx context.Context, t *session, conv string) error {
+	_, err := t.exec(ctx, `UPDATE conv SET deaths = 0, alone = 0, trial = 0 WHERE id = $1`, conv)
+	return err
+}
+
 // giveBack ends this life in order: nothing that was left running counts as a crash.
 func (s *Store) giveBack(ctx context.Context, t *session) error {
 	for _, q := range []string{
-		`UPDATE conv SET owner = NULL WHERE owner = $1`,
+		`UPDATE conv SET owner = NULL, trial = 0 WHERE owner = $1`,
 		`UPDATE lease SET holder = NULL WHERE holder = $1`,
 		`DELETE FROM node WHERE id = $1`,
 	} {

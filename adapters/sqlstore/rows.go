@@ -8,17 +8,17 @@ import (
 
 // turnColumns are read into turnRow.dest. Without a row (an outer join) they are empty.
 const turnColumns = `COALESCE(t.id, ''), COALESCE(t.person, ''), COALESCE(t.state, ''), COALESCE(t.outcome, ''),
-	COALESCE(t.question, ''), COALESCE(t.started, 0), COALESCE(t.steps, 0), COALESCE(t.resumes, 0)`
+	COALESCE(t.question, ''), COALESCE(t.started, 0), COALESCE(t.steps, 0)`
 
 // turnRow is a turn with what the store alone knows of it. dest does not fill in turn.In.
 type turnRow struct {
-	turn           ports.Turn
-	started        int64
-	steps, resumes int
+	turn    ports.Turn
+	started int64
+	steps   int
 }
 
 func (r *turnRow) dest() []any {
-	return []any{&r.turn.ID, &r.turn.Person, &r.turn.State, &r.turn.Outcome, &r.turn.Question, &r.started, &r.steps, &r.resumes}
+	return []any{&r.turn.ID, &r.turn.Person, &r.turn.State, &r.turn.Outcome, &r.turn.Question, &r.started, &r.steps}
 }
 
 // unfinished is the turn itself, nil if the row was empty.

@@ -74,11 +74,11 @@ func (c *turnChange) prepare() error {
 }
 
 func (c turnChange) run(ctx context.Context, s *Store, t *session) error {
-	row, err := s.fence(ctx, t, c.lease)
+	conv, err := s.fence(ctx, t, c.lease)
 	if err != nil {
 		return err
 	}
-	now := s.now()
+	row, now := conv.turnRow, s.now()
 	switch row.turn.ID {
 	case "":
 		if row, err = c.begin(ctx, t, now); err != nil {
@@ -103,6 +103,11 @@ func (c turnChange) run(ctx context.Context, s *Store, t *session) error {
 	next, err := c.advance(ctx, t, row, steps, now)
 	if err != nil {
 		return err
+	}
+	if grew := steps > row.steps || next != ports.TurnRunning; grew && (conv.trial || conv.deaths.All > 0) {
+		if err := acquit(ctx, t, c.conv); err != nil {
+			return err
+		}
 	}
 	added, err := addDeliveries(ctx, t, c.conv, c.Deliveries, c.bodies, now)
 	if err != nil || added > 0 || next == ports.TurnRunning {
@@ -257,8 +262,7 @@ func (c *turnChange) advance(ctx context.Context, t *session, row turnRow, steps
 			return next, err
 		}
 	}
-	_, err := t.exec(ctx, `UPDATE turn SET state = $2, outcome = $3, question = $4,
-		resumes = CASE WHEN $5 > steps AND $6 = 0 THEN 0 ELSE resumes END, steps = $5, finished = $6 WHERE id = $1`,
+	_, err := t.exec(ctx, `UPDATE turn SET state = $2, outcome = $3, question = $4, steps = $5, finished = $6 WHERE id = $1`,
 		c.Turn, string(next), string(c.outcome), question, steps, finished)
 	return next, err
 }

@@ -90,7 +90,7 @@ func sourcesOf(cfg *config.Config, store *sqlstore.Store, log *slog.Logger) ([]g
 			return nil, err
 		}
 		list = append(list, gateway.Source{Port: port, Source: toolbox.Source{Name: name, Timeout: timeoutOf(port, cfg.MCP.Timeout),
-			Tools: toolbox.Filter{Allow: s.Tools.Allow, Deny: s.Tools.Deny}}})
+			Tools: toolbox.Filter{Allow: s.Tools.Allow, Deny: s.Tools.Deny}, ReadOnly: s.Tools.ReadOnly, Idempotent: s.Tools.Idempotent}})
 	}
 	return list, nil
 }
@@ -116,7 +116,7 @@ func agentsOf(cfg *config.Config, store *sqlstore.Store, log *slog.Logger) ([]ga
 	for _, name := range slices.Sorted(maps.Keys(cfg.Agents)) {
 		a := cfg.Agents[name]
 		one := gateway.Agent{Servers: a.MCPServers, Tools: toolbox.Filter{Allow: a.Tools.Allow, Deny: a.Tools.Deny},
-			Config: agent.Config{Name: name, Instructions: a.Instructions, MaxSteps: a.MaxSteps, TurnTimeout: a.TurnTimeout, ResumeFor: resumeFor}}
+			Config: agent.Config{Name: name, Instructions: a.Instructions, MaxSteps: a.MaxSteps, TurnTimeout: a.TurnTimeout, StaleAfter: cfg.Limits.StaleAfter}}
 		for _, m := range a.Models {
 			one.Models = append(one.Models, built[m])
 		}
@@ -124,9 +124,6 @@ func agentsOf(cfg *config.Config, store *sqlstore.Store, log *slog.Logger) ([]ga
 	}
 	return list, nil
 }
-
-// resumeFor lets every turn outlive a short storm of crashes.
-const resumeFor = time.Minute
 
 // defaultWindow is a careful guess for a model that does not say its window.
 const defaultWindow = 32000

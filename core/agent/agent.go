@@ -35,10 +35,12 @@ type Toolbox interface {
 	Call(ctx context.Context, c ports.ToolCall, host ports.Host) ports.CallResult
 }
 
-// Asker words questions: an approval, or what to do about an unknown outcome.
+// Asker words questions: an approval, what to do about an unknown outcome, or
+// whether what was written long ago is still wanted.
 type Asker interface {
 	Approval(a ports.About) (ports.Question, ports.Content)
 	Unknown(a ports.About) (ports.Question, ports.Content)
+	Stale(a ports.About) (ports.Question, ports.Content)
 	// Current reports whether q is the question of a turn whose journal has steps
 	// rows: an answer counts only until something is recorded after it.
 	Current(q ports.Question, steps int) bool
@@ -77,7 +79,7 @@ type Config struct {
 	Instructions string
 	MaxSteps     int           // model replies in one turn
 	TurnTimeout  time.Duration // of one activation: waiting for a person does not count
-	ResumeFor    time.Duration // since a turn's start: so long it is resumed however often processes die
+	StaleAfter   time.Duration // what was written longer ago is asked about before anything is done; 0 = nothing is
 }
 
 // Agent runs turns. Safe for many goroutines.
@@ -110,7 +112,7 @@ func (a *Agent) Turn(ctx context.Context, l ports.Lease, w ports.Work, news <-ch
 	t.live = a.outbox.Live(ctx, l, t.preview(w.Preview))
 	defer t.live.Close()
 	began := time.Now()
-	t.log.Info("turn_started", "steps", len(t.steps), "resumes", w.Resumes)
+	t.log.Info("turn_started", "steps", len(t.steps), "deaths", w.Deaths.All)
 	end, err := t.run(ctx)
 	if err != nil {
 		return err

@@ -19,7 +19,9 @@ const (
 	textTimeOver    = "The turn's time was over before this had a result. It is not known whether it had an effect."
 	textGivenUp     = "The turn was given up before this had a result. It is not known whether it had an effect."
 	textCutOff      = "This has no result. It is not known whether it had an effect."
+	textNotWanted   = "Not run: what the person wrote was too old, and they did not say that they still want it."
 	textSaidNo      = "Not run: the person said no."
+	textLeftAlone   = "I have left your earlier message alone."
 	textNotAnswered = "Not run: the person did not answer the question whether it may run."
 	textInternal    = "Something went wrong on my side. Please try again; if it happens again, tell the admin."
 )
@@ -27,7 +29,7 @@ const (
 var (
 	errTooManySteps = errors.New("too many steps")
 	errTooLong      = errors.New("too long")
-	errResumed      = errors.New("the process died too often while this turn ran")
+	errDeadly       = errors.New("the process died too often while this turn ran")
 )
 
 // sentences is all that a person is told of a failed turn: the first row that
@@ -41,7 +43,7 @@ var sentences = []struct {
 }{
 	{errTooManySteps, ports.KindInternal, "I stopped after {steps} steps without coming to an end. Try a smaller question, or ask me to go on."},
 	{errTooLong, ports.KindTimeout, "I stopped because this took longer than {time}. Try a smaller question, or ask me to go on."},
-	{errResumed, ports.KindInternal, "I was interrupted too often while I worked on this, and have given up. Please ask me again."},
+	{errDeadly, ports.KindInternal, "I was interrupted too often while I worked on this, and have given up. Please ask me again."},
 
 	{nil, ports.KindTemporary, "The language model cannot be reached at the moment. Please try again in a while."},
 	{nil, ports.KindUnavailable, "The language model cannot be reached at the moment. Please try again in a while."},

@@ -30,7 +30,7 @@ func TestEveryFailureHasAPlainSentence(t *testing.T) {
 		"no kind":      errors.New(secret),
 		"too many":     fmt.Errorf("%s: %w", secret, errTooManySteps),
 		"too long":     fmt.Errorf("%s: %w", secret, errTooLong),
-		"died often":   fmt.Errorf("%s: %w", secret, errResumed),
+		"died often":   fmt.Errorf("%s: %w", secret, errDeadly),
 		"unknown kind": ports.Errorf(ports.Kind(200), secret, secret),
 	}
 	for _, k := range everyKind() {

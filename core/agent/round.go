@@ -45,7 +45,7 @@ func (t *turn) round(ctx context.Context, r *round) error {
 		}
 		home := len(f.open)+len(p.launch) == 0
 		if home && p.ask != nil {
-			return t.park(ctx, r, *p.ask)
+			return t.ask(ctx, r, *p.ask)
 		}
 		if home {
 			t.join()
@@ -110,15 +110,26 @@ func (t *turn) leave(r *round, f flights, cancel func(), why error) error {
 	return why
 }
 
-// park asks the person about a call and leaves the turn waiting.
-func (t *turn) park(ctx context.Context, r *round, ask asking) error {
-	about := ports.About{Turn: t.id, In: t.lease.In, Person: t.person, Steps: len(t.steps), Step: r.step, Call: ask.call,
-		Tool: r.reply.Calls[ask.call], Reply: t.taken[len(t.taken)-1].Reply}
+// ask asks the person about a call and leaves the turn waiting.
+func (t *turn) ask(ctx context.Context, r *round, ask asking) error {
+	about := t.about(r.step, ask.call)
+	about.Tool = r.reply.Calls[ask.call]
 	q, content := t.asker.Approval(about)
 	if ask.unknown {
 		q, content = t.asker.Unknown(about)
 	}
-	q.Prompt = t.deliver("q"+strconv.Itoa(len(t.steps)), content, q.ID)
+	return t.park(ctx, q, content, "q"+strconv.Itoa(len(t.steps)))
+}
+
+// about is what a question would be about that is asked now.
+func (t *turn) about(step, call int) ports.About {
+	return ports.About{Turn: t.id, In: t.lease.In, Person: t.person, Steps: len(t.steps), Step: step, Call: call,
+		Reply: t.taken[len(t.taken)-1].Reply}
+}
+
+// park puts a question and leaves the turn waiting. step is deliver's.
+func (t *turn) park(ctx context.Context, q ports.Question, content ports.Content, step string) error {
+	q.Prompt = t.deliver(step, content, q.ID)
 	t.pending.Ask = &q
 	if err := t.commit(ctx, func(ctx context.Context, c ports.Change) error { return t.store.Park(ctx, t.lease, c) }); err != nil {
 		return err

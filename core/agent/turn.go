@@ -19,10 +19,10 @@ import (
 // commitRetryMax is the longest pause between two tries of a write of the journal.
 const commitRetryMax = 30 * time.Second
 
-// maxResumes is how often a turn that dead processes left running is gone on
-// with, once Config.ResumeFor is over: one that kills the process must not do so
-// for ever, and one that was only near when others died must not pay for it.
-const maxResumes = 3
+// maxDeaths is how many processes may die of one piece of work: one that kills the
+// process must not do so for ever. Only deaths that nothing else can be blamed for
+// count, so that a turn that was only near when others died does not pay for it.
+const maxDeaths = 3
 
 // lookAgain is the pause after a look at the inbox that the store refused.
 const lookAgain = time.Second
@@ -47,7 +47,8 @@ type turn struct {
 	question *ports.Question
 	stopped  bool
 	idle     bool                 // began with a stop and has nothing to stop
-	givenUp  bool                 // dead processes left it running too often
+	givenUp  bool                 // too many processes died of it
+	old      age                  // how old is what it is about to do
 	past     []told               // the finished turns before it; nil = not read yet
 	last     string               // the last of them
 	rulings  map[int]ports.Ruling // of the open round, by call; decided anew in each activation
@@ -64,21 +65,20 @@ type ending struct {
 // open makes the activation of the conversation's unfinished turn, or of a new
 // one that takes the leading messages of one person.
 func (a *Agent) open(l ports.Lease, w ports.Work, news <-chan struct{}) *turn {
-	t := &turn{Agent: a, lease: l, news: news, last: w.Last, rulings: map[int]ports.Ruling{}}
+	t := &turn{Agent: a, lease: l, news: news, last: w.Last, givenUp: w.Deaths.Alone >= maxDeaths, rulings: map[int]ports.Ruling{}}
 	if w.Turn != nil {
 		t.id, t.person, t.taken, t.steps = w.Turn.ID, w.Turn.Person, w.Taken, w.Steps
-		t.givenUp = w.Resumes > maxResumes && time.Since(w.Turn.Started) > a.cfg.ResumeFor
 		if q := w.Question; q != nil && a.asker.Current(*q, len(t.steps)) {
 			t.question = q
 			t.stopped = q.State == ports.QuestionStopped
 		}
-		if t.question != nil && t.question.State == ports.QuestionSuperseded {
+		if t.question != nil && t.question.State == ports.QuestionSuperseded && t.question.Kind != ports.QuestionStale {
 			t.joining = own(w.Waiting, t.person)
 		}
 	} else {
 		first := w.Waiting[0]
 		t.id, t.person = ports.TurnID(l.In, first.Seq), first.Person
-		t.take(leading(w.Waiting, t.person))
+		t.take(t.sameAge(leading(w.Waiting, t.person)))
 		if first.Route == ports.RouteControl {
 			t.idle = true
 			t.take(w.Waiting[:1])
@@ -88,6 +88,7 @@ func (a *Agent) open(l ports.Lease, w ports.Work, news <-chan struct{}) *turn {
 	t.log = a.log.With("channel", l.In.Channel, "chat", l.In.Chat, "user", t.person, "turn", t.id, "ref", ports.Ref(t.id))
 	t.heed(w.Waiting)
 	t.unbutton()
+	t.weigh(w.Waiting)
 	return t
 }
 
@@ -149,11 +150,16 @@ func (t *turn) heed(waiting []ports.Inbox) {
 // take makes waiting messages the turn's with the next commit.
 func (t *turn) take(list []ports.Inbox) {
 	for _, m := range list {
-		if !slices.ContainsFunc(t.taken, func(have ports.Inbox) bool { return have.Seq == m.Seq }) {
+		if !t.takes(m) {
 			t.taken = append(t.taken, m)
 			t.pending.Take = append(t.pending.Take, m.Seq)
 		}
 	}
+}
+
+// takes reports whether a message is the turn's.
+func (t *turn) takes(m ports.Inbox) bool {
+	return slices.ContainsFunc(t.taken, func(have ports.Inbox) bool { return have.Seq == m.Seq })
 }
 
 // run goes on until the turn is over or parked. Its error is the store's or the
@@ -173,10 +179,16 @@ func (t *turn) run(ctx context.Context) (end ending, err error) {
 			return ending{outcome: ports.OutcomeAnswered, text: textIdle}, nil
 		case t.givenUp:
 			t.cancelOpen(r, textGivenUp, textGivenUp)
-			return t.failed(errResumed), nil
+			t.pending.Audit = append(t.pending.Audit, ports.AuditEntry{Actor: string(t.person), What: "turn_given_up", Ref: t.id})
+			return t.failed(errDeadly), nil
 		case t.stopped:
 			t.cancelOpen(r, textCancelled, textNotStarted)
 			return ending{outcome: ports.OutcomeStopped, text: textStopped}, nil
+		case t.old != fresh:
+			var over bool
+			if end, over, err = t.stale(ctx, r); over {
+				return end, nil
+			}
 		case r != nil && r.open():
 			err = t.round(ctx, r)
 		default:

@@ -48,7 +48,9 @@ func New(cfg Config) *Asker { return &Asker{cfg: cfg} }
 // Current reports whether q is the question that the turn asked when its journal
 // had steps rows. The number of rows makes the question's id: an answer counts
 // only as long as nothing was recorded since it was asked.
-func (a *Asker) Current(q ports.Question, steps int) bool { return q.ID == questionID(q.Turn, steps) }
+func (a *Asker) Current(q ports.Question, steps int) bool {
+	return q.ID == questionID(q.Kind, q.Turn, steps)
+}
 
 // Approval asks whether a call may run.
 func (a *Asker) Approval(about ports.About) (ports.Question, ports.Content) {
@@ -61,6 +63,12 @@ func (a *Asker) Unknown(about ports.About) (ports.Question, ports.Content) {
 	text := fmt.Sprintf("I was interrupted while **%s** was running, and I do not know whether it had its effect.\n\n```json\n%s\n```\nShall I run it again?",
 		about.Tool.Name, pretty(about.Tool.Arguments))
 	return a.question(about, ports.QuestionUnknown, text, ports.AnswerAgain, "Run it again", ports.AnswerSkip, "Skip it", ports.AnswerStop, "Stop")
+}
+
+// Stale asks whether what the person wrote long ago is still wanted.
+func (a *Asker) Stale(about ports.About) (ports.Question, ports.Content) {
+	text := fmt.Sprintf("You wrote this %s, and I come to it only now:\n\n%s\n\nDo you still want it?", ago(time.Since(about.At)), quote(about.Said))
+	return a.question(about, ports.QuestionStale, text, ports.AnswerYes, "Yes, do it", ports.AnswerNo, "No, leave it")
 }
 
 // Settled takes the buttons off the prompt of a question that is settled and
@@ -104,7 +112,7 @@ func visible(s string) string {
 }
 
 func (a *Asker) question(about ports.About, kind ports.QuestionKind, text string, choices ...string) (ports.Question, ports.Content) {
-	q := ports.Question{ID: questionID(about.Turn, about.Steps), Turn: about.Turn, In: about.In, Person: about.Person, Kind: kind,
+	q := ports.Question{ID: questionID(kind, about.Turn, about.Steps), Turn: about.Turn, In: about.In, Person: about.Person, Kind: kind,
 		Step: about.Step, Call: about.Call, Text: text, State: ports.QuestionOpen, Expires: time.Now().Add(a.cfg.Expires), GroupWait: a.cfg.GroupWait, Reply: about.Reply}
 	field := ports.Field{Name: ports.AnswerField, Required: true}
 	for i := 0; i < len(choices); i += 2 {
@@ -114,8 +122,14 @@ func (a *Asker) question(about ports.About, kind ports.QuestionKind, text string
 	return q, ports.Content{Text: text, Choices: field.Choices}
 }
 
-func questionID(turn string, steps int) string {
-	sum := sha256.Sum256([]byte(turn + "/" + strconv.Itoa(steps)))
+// questionID tells two questions of a turn apart. Between two rows of the journal
+// there is one about a call at most, and one about what was written before it.
+func questionID(kind ports.QuestionKind, turn string, steps int) string {
+	key := turn + "/" + strconv.Itoa(steps)
+	if kind == ports.QuestionStale {
+		key += "/stale"
+	}
+	sum := sha256.Sum256([]byte(key))
 	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:10]))
 }
 
@@ -131,4 +145,31 @@ func pretty(args json.RawMessage) string {
 		text = strings.ToValidUTF8(text[:argumentsShown], "") + fmt.Sprintf("\n… (%d bytes more)", len(text)-argumentsShown)
 	}
 	return text
+}
+
+// quote shows what a person wrote, as a quotation.
+func quote(said string) string {
+	said = strings.TrimSpace(said)
+	if said == "" {
+		return "> *(something without text)*"
+	}
+	if len(said) > argumentsShown {
+		said = strings.ToValidUTF8(said[:argumentsShown], "") + "…"
+	}
+	return "> " + strings.ReplaceAll(visible(said), "\n", "\n> ")
+}
+
+// ago says how long ago something was, in the largest unit that it fills.
+func ago(d time.Duration) string {
+	n, unit := int(d.Minutes()), "minute"
+	switch {
+	case d >= 48*time.Hour:
+		n, unit = int(d.Hours()/24), "day"
+	case d >= 2*time.Hour:
+		n, unit = int(d.Hours()), "hour"
+	}
+	if n != 1 {
+		unit += "s"
+	}
+	return fmt.Sprintf("%d %s ago", n, unit)
 }

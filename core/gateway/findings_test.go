@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"log/slog"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -144,38 +143,6 @@ func TestADenyHoldsForACallThatIsRunAgain(t *testing.T) {
 	w.shown(2)
 	if n := w.tools.ran("write_a"); n != 1 {
 		t.Errorf("the tool ran %d times: the admin denied it before it was run again", n)
-	}
-}
-
-func TestATurnThatKillsTheProcessEndsPlainly(t *testing.T) {
-	w := newWorld(t)
-	w.opt.Drain = 10 * time.Millisecond
-	lives := make(chan *failing, 1)
-	var n atomic.Int32
-	w.model.reply = func(ctx context.Context, r ports.ModelRequest) (ports.ModelReply, error) {
-		if n.Add(1) == 1 { // a turn that has a row: a reply with a call that is recorded
-			return calls("srv__read_a")(ctx, r)
-		}
-		(<-lives).die()
-		<-ctx.Done()
-		return ports.ModelReply{}, ctx.Err()
-	}
-	f := w.startFailing(0, refused)
-	lives <- f
-	w.chat.say(t, "ann", "go")
-	for range 4 { // the first life and three resumes
-		select {
-		case <-f.died:
-		case <-time.After(10 * time.Second):
-			t.Fatal("the turn was not resumed")
-		}
-		w.bury(f)
-		f = w.startFailing(0, refused)
-		lives <- f
-	}
-	got := w.shown(1)[0]
-	if !strings.Contains(got, "Reference: ") {
-		t.Errorf("the ending reads %q", got)
 	}
 }
 

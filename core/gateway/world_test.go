@@ -38,6 +38,7 @@ type world struct {
 	store *sqlstore.Store
 	g     *gateway.Gateway
 	lives int // how often it was started
+	stale time.Duration
 	stop  func()
 }
 
@@ -105,7 +106,7 @@ func (w *world) startOn(wrap func(*sqlstore.Store) gateway.Store) {
 	opt.Store, opt.Audit, opt.Log = wrap(store), store, log
 	opt.Channels = []gateway.Channel{{Name: "chat", Port: cmp.Or[ports.ChannelPort](w.plug, w.chat), Agent: "main", SendsInFlight: 8}}
 	opt.Sources = []gateway.Source{{Source: toolbox.Source{Name: "srv", Timeout: time.Second}, Port: w.tools}}
-	opt.Agents = []gateway.Agent{{Config: agent.Config{Name: "main", MaxSteps: 5, TurnTimeout: cmp.Or(w.model.turnTimeout, time.Minute),
+	opt.Agents = []gateway.Agent{{Config: agent.Config{Name: "main", MaxSteps: 5, TurnTimeout: cmp.Or(w.model.turnTimeout, time.Minute), StaleAfter: w.stale,
 		Models: []agent.Model{{Name: "m", Port: w.port(), ContextTokens: 32000}}}}}
 	w.g = gateway.New(opt)
 	soft, end := context.WithCancel(context.WithoutCancel(w.t.Context()))

@@ -25,6 +25,7 @@ type Store interface {
 	Accept(ctx context.Context, src ports.Source, b ports.Batch, route func(ports.Sight) ports.Route) (ports.Accepted, error)
 	Claim(ctx context.Context, limit int) ([]ports.Lease, error)
 	Load(ctx context.Context, l ports.Lease) (ports.Work, error)
+	Trial(ctx context.Context, l ports.Lease) error
 	Expire(ctx context.Context, limit int) (ports.Accepted, error)
 }
 
@@ -63,6 +64,7 @@ type Inbox struct {
 	leaks *guard.Leaks
 	log   *slog.Logger
 	slots chan struct{}
+	trial trial
 
 	ctx    context.Context // of the turns
 	cancel context.CancelFunc

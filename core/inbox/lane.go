@@ -12,9 +12,6 @@ import (
 	"dragoman/ports"
 )
 
-// loadLimit is how many waiting messages a Load gives at most.
-const loadLimit = 256
-
 // lane is the goroutine of one conversation that has work.
 type lane struct {
 	lease ports.Lease
@@ -105,6 +102,14 @@ func (x *Inbox) once(l ports.Lease, n *lane) (turn string, err error) {
 	if err != nil || !due(w) {
 		return "", err
 	}
+	if suspect(w) {
+		return x.onTrial(l, w, n)
+	}
+	return x.turn(l, w, n)
+}
+
+// turn runs the turn that is due in a slot of its own.
+func (x *Inbox) turn(l ports.Lease, w ports.Work, n *lane) (turn string, err error) {
 	select {
 	case x.slots <- struct{}{}:
 	case <-x.closed:
@@ -126,15 +131,10 @@ func (x *Inbox) once(l ports.Lease, n *lane) (turn string, err error) {
 	return turn, nil
 }
 
-// leaves reports whether the turn that is due may leave some of what waits: it
-// takes the leading messages of one person. What comes in meanwhile is news.
+// leaves reports whether the turn that is due may leave some of what waits: one
+// that begins takes the first message at least. What comes in meanwhile is news.
 func leaves(w ports.Work) bool {
-	if w.Turn != nil || len(w.Waiting) >= loadLimit {
-		return len(w.Waiting) > 0
-	}
-	return slices.ContainsFunc(w.Waiting, func(m ports.Inbox) bool {
-		return m.Route != ports.RouteLane || m.Person != w.Waiting[0].Person
-	})
+	return len(w.Waiting) > 1 || w.Turn != nil && len(w.Waiting) > 0
 }
 
 // turnOf is the id of the turn that is due.

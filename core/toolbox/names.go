@@ -1,6 +1,7 @@
 package toolbox
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -66,9 +67,21 @@ func (b *Toolbox) accepted(s *source) []*tool {
 		if len(s.Tools.Allow) > 0 && !matchesAny(s.Tools.Allow, spec.Name) {
 			continue
 		}
+		spec.Class = s.class(spec)
 		list = append(list, &tool{port: o.port, spec: spec, own: spec.Name, source: s})
 	}
 	return list
+}
+
+// class of a tool: by the admin's word, else by its source's.
+func (s *source) class(spec ports.ToolSpec) ports.Class {
+	switch {
+	case matchesAny(s.ReadOnly, spec.Name):
+		return ports.ClassRead
+	case matchesAny(s.Idempotent, spec.Name):
+		return ports.ClassIdempotent
+	}
+	return cmp.Or(spec.Class, ports.ClassUnsafe)
 }
 
 // policy of a tool: a deny anywhere wins; else the pattern with most literal

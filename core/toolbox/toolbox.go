@@ -25,9 +25,12 @@ type Filter struct{ Allow, Deny []string }
 
 // Source says how a source's tools are treated.
 type Source struct {
-	Name    string        // "" = built in
-	Tools   Filter        // over the server's own names
-	Timeout time.Duration // how long a call waits for a source that is still connecting
+	Name  string // "" = built in
+	Tools Filter // over the server's own names
+	// ReadOnly and Idempotent are patterns of the server's own names: what the admin
+	// says of their class, which counts more than what the server says.
+	ReadOnly, Idempotent []string
+	Timeout              time.Duration // how long a call waits for a source that is still connecting
 }
 
 // Config of the toolbox.

@@ -130,6 +130,19 @@ func TestPolicy(t *testing.T) {
 	}
 }
 
+func TestTheAdminsWordOnAToolsClassCountsMoreThanItsServers(t *testing.T) {
+	b := newBox(Config{Default: ports.PolicyAllow})
+	c := named("read_a", "put_a", "write_a", "claims")
+	c.Tools[3] = still{Name: "claims", Class: ports.ClassRead, InputSchema: json.RawMessage(`{"type":"object"}`)} // believed: its source is trusted
+	b.Add(Source{Name: "f", ReadOnly: []string{"read_*"}, Idempotent: []string{"put_*", "read_*"}}).Register(c)
+	for name, want := range map[string]ports.Class{"f__read_a": ports.ClassRead, "f__put_a": ports.ClassIdempotent,
+		"f__write_a": ports.ClassUnsafe, "f__claims": ports.ClassRead} {
+		if got := b.View(Filter{}, nil).Check(t.Context(), ports.Call{Name: name, Arguments: json.RawMessage(`{}`)}).Class; got != want {
+			t.Errorf("%s is %s, want %s", name, got, want)
+		}
+	}
+}
+
 func TestAnAgentSeesItsOwnTools(t *testing.T) {
 	b := newBox(Config{Default: ports.PolicyAllow, Policy: map[string]ports.Policy{"a__no": ports.PolicyDeny}})
 	b.Add(Source{Name: ""}).Register(named("time"))

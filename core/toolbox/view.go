@@ -43,9 +43,6 @@ func (v *View) Check(ctx context.Context, c ports.Call) ports.Ruling {
 		return v.missing(c.Name)
 	}
 	r := ports.Ruling{Policy: t.policy, Class: t.spec.Class}
-	if r.Class == "" {
-		r.Class = ports.ClassUnsafe
-	}
 	if t.policy == ports.PolicyDeny {
 		r.Outcome, r.Why = ports.CallDenied, "The admin does not allow this tool."
 	} else if why := t.check(c.Arguments); why != "" {

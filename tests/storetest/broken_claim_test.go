@@ -30,6 +30,12 @@ func (s *flawed) Claim(ctx context.Context, limit int) ([]ports.Lease, error) {
 		if len(got) == 0 {
 			got = again
 		}
+	case "keeps a trial through a stop":
+		for _, l := range got {
+			if slices.Contains(s.tried, l.In) {
+				err = errors.Join(err, s.Store.Trial(ctx, l))
+			}
+		}
 	case "claims the idle":
 		if s.life > 1 {
 			got = append(got, again...)

@@ -21,6 +21,7 @@ func (s *flawed) Load(ctx context.Context, l ports.Lease) (ports.Work, error) {
 	if w.Turn != nil {
 		s.misreadTurn(&w)
 	}
+	s.misreadDeaths(&w)
 	switch s.flaw {
 	case "loads a flood whole":
 		for len(w.Waiting) >= 256 && len(w.Waiting) < 300 {
@@ -73,10 +74,6 @@ func (s *flawed) misreadTurn(w *ports.Work) {
 		}
 	case "doubles steps":
 		w.Steps = append(w.Steps, w.Steps...)
-	case "counts no crash":
-		w.Resumes = 0
-	case "counts every crash":
-		w.Resumes = s.life - 1
 	case "parks again":
 		if s.parks > 1 {
 			w.Turn.State = ports.TurnParked
@@ -88,6 +85,29 @@ func (s *flawed) misreadTurn(w *ports.Work) {
 		}
 		s.mu.Unlock()
 	}
+}
+
+func (s *flawed) misreadDeaths(w *ports.Work) {
+	switch {
+	case s.has("counts no crash"), s.has("counts the deaths of turns alone") && w.Turn == nil:
+		w.Deaths = ports.Deaths{}
+	case s.has("counts every crash"):
+		w.Deaths.All = s.life - 1
+	case s.has("blames everybody alone"):
+		w.Deaths.Alone = w.Deaths.All
+	}
+}
+
+func (s *flawed) Trial(ctx context.Context, l ports.Lease) error {
+	switch s.flaw {
+	case "knows no trial":
+		return nil
+	case "keeps a trial through a stop":
+		s.mu.Lock()
+		s.tried = append(s.tried, l.In)
+		s.mu.Unlock()
+	}
+	return s.Store.Trial(ctx, s.under("Trial", l))
 }
 
 func (s *flawed) misreadMessage(m *ports.Inbox) {

@@ -68,11 +68,21 @@ var acceptCatches = []catch{
 	{"work/claimed after a crash", "claims what is owned", "what is owned is claimed again"},
 	{"work/claim keeps to its limit", "claims beyond its limit", "claim gives 10"},
 	{"work/nothing idle is claimed", "claims the idle", "an idle conversation is claimed"},
-	{"work/resumes count crashes only", "takes a stop for a crash", "after a graceful stop there are 1 resumes"},
-	{"work/resumes count crashes only", "counts no crash", "after a crash there are 0 resumes"},
-	{"work/a step makes the resumes count from 0", "counts every crash", "after a step it has 2 resumes"},
-	{"work/a parked turn survives crashes uncounted", "counts every crash", "it has 1 resumes"},
 	{"work/backlog counts what waits", "counts the inbox alone", "want {Inbox:1 Outbox:2}"},
+}
+
+var deathCatches = []catch{
+	{"deaths/a crash counts and a stop in order does not", "takes a stop for a crash", "after a graceful stop"},
+	{"deaths/a crash counts and a stop in order does not", "counts no crash", "after a crash"},
+	{"deaths/they count before the turn has a row", "counts the deaths of turns alone", "after a crash"},
+	{"deaths/several share the blame", "blames everybody alone", "after a crash"},
+	{"deaths/only what is on trial is blamed", "knows no trial", "after a crash while b was on trial"},
+	{"deaths/a stop in order ends a trial", "keeps a trial through a stop", "after a crash"},
+	{"deaths/a trial is fenced", "ignores the fence of Trial", "a trial under an old lease"},
+	{"deaths/a step makes them count from 0", "counts every crash", "after a step it has"},
+	{"deaths/an end makes them count from 0", "counts every crash", "the next message has"},
+	{"deaths/a parked turn survives crashes uncounted", "counts every crash", "it has"},
+	{"deaths/an undelivered answer is no suspect", "counts every crash", "after a crash"},
 }
 
 var turnCatches = []catch{

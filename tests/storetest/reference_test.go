@@ -45,6 +45,7 @@ type past struct {
 	ending    map[ports.Conversation]bool
 	preview   *ports.Preview
 	parks     int
+	tried     []ports.Conversation
 	asked     map[string]bool
 	posted    map[string]bool
 	steps     map[int]ports.Step

@@ -49,7 +49,7 @@ type Rule struct {
 
 // Rules are all the rules.
 func Rules() []Rule {
-	return slices.Concat(acceptRules(), changeRules(), historyRules(), workRules(), questionRules(), outboxRules(),
+	return slices.Concat(acceptRules(), changeRules(), historyRules(), workRules(), deathRules(), questionRules(), outboxRules(),
 		leaseRules(), recordRules(), keepRules(), fateRules(), errorRules(), raceRules())
 }
 

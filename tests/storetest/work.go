@@ -144,42 +144,6 @@ func workRules() []Rule {
 			t.crash()
 			t.want(len(t.claim()) == 0, "an idle conversation is claimed")
 		}),
-		rule("work/resumes count crashes only", "three resumes end a turn, and a deployment is not a crash", func(t *trial) {
-			in := room("a")
-			l := t.say(in, 1)
-			t.begin(l, 1)
-			resumes := func(want int, after string) {
-				w := t.load(t.takeOver(in))
-				t.want(w.Resumes == want, "after %s there are %d resumes, want %d", after, w.Resumes, want)
-			}
-			t.restart()
-			resumes(0, "a graceful stop")
-			t.crash()
-			resumes(1, "a crash")
-			t.restart()
-			resumes(1, "a graceful stop")
-			t.crash()
-			t.crash()
-			resumes(2, "a crash, and one while nobody owned it")
-		}),
-		rule("work/a step makes the resumes count from 0", "a turn that gets on is not what kills the process", func(t *trial) {
-			in := room("a")
-			turn := t.begin(t.say(in, 1), 1)
-			t.crash()
-			t.crash()
-			l := t.takeOver(in)
-			t.ok(t.Record(t.ctx, l, ports.Change{Turn: turn, Person: ann, Steps: []ports.Step{{Index: 1, Kind: ports.StepStart, Body: body("start")}}}), "record")
-			t.want(t.load(l).Resumes == 0, "after a step it has %d resumes", t.load(l).Resumes)
-			t.crash()
-			t.want(t.load(t.takeOver(in)).Resumes == 1, "the next crash is not counted")
-		}),
-		rule("work/a parked turn survives crashes uncounted", "it was not running", func(t *trial) {
-			in := room("a")
-			t.parked(in, "q", time.Time{})
-			t.crash()
-			l := t.accept(settle(ports.RouteAnswer, ports.QuestionAnswered), t.message(in, "yes")).Leases[0]
-			t.want(t.load(l).Resumes == 0, "it has %d resumes", t.load(l).Resumes)
-		}),
 		rule("work/backlog counts what waits", "an admin must see that it grows", func(t *trial) {
 			backlog := func(want ports.Backlog) {
 				got, err := t.Backlog(t.ctx)
