@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 
@@ -42,7 +44,11 @@ func (t *tool) Call(ctx context.Context, call ports.ToolCall, _ ports.Host) (por
 	}
 	ctx, cancel := context.WithTimeout(ctx, t.source.cfg.CallTimeout)
 	defer cancel()
-	raw, err := t.send(ctx, op, map[string]any{"name": t.spec.Name, "arguments": json.RawMessage(args)})
+	params := map[string]any{"name": t.spec.Name, "arguments": json.RawMessage(args)}
+	if call.Key != "" {
+		params["_meta"] = map[string]string{keyMeta: publicKey(call.Key)}
+	}
+	raw, err := t.send(ctx, op, params)
 	if err != nil {
 		return ports.ToolResult{}, wrapCall(op, err)
 	}
@@ -51,6 +57,16 @@ func (t *tool) Call(ctx context.Context, call ports.ToolCall, _ ports.Host) (por
 		return ports.ToolResult{}, wrap(op, err)
 	}
 	return result, nil
+}
+
+// keyMeta carries the idempotency key of a call: the same when a call that was cut
+// off is made again, so that a server which looks at it does nothing twice.
+const keyMeta = "dragoman/idempotency-key"
+
+// publicKey is the key as others may know it: the core's own names the chat.
+func publicKey(key string) string {
+	sum := sha256.Sum256([]byte(key))
+	return hex.EncodeToString(sum[:16])
 }
 
 // send asks the server. A server that refused to hear the call, because it
