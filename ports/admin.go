@@ -27,6 +27,8 @@ type Admin interface {
 	Approve(ctx context.Context, code string, role Role) (Pairing, error)
 	// Revoke takes a person's access away, by person id or by channel:user. KindNotFound: no such person.
 	Revoke(ctx context.Context, id string) (Pairing, error)
+	// Entries reads the last limit entries of the audit, newest first.
+	Entries(ctx context.Context, limit int) ([]AuditEntry, error)
 }
 
 // Role of a person.

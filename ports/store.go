@@ -129,11 +129,11 @@ type Artifacts interface {
 
 // AuditEntry is something done that an admin may want to know of. No secrets.
 type AuditEntry struct {
-	At     time.Time // set by the store
-	Actor  string    // a person's id, or "admin"
-	What   string    // a constant phrase, as "tool_call"
-	Ref    string    // a turn, a call, a person
-	Detail json.RawMessage
+	At     time.Time       `json:"at"`    // set by the store
+	Actor  string          `json:"actor"` // a person's id, or "admin"
+	What   string          `json:"what"`  // a constant phrase, as "tool_call"
+	Ref    string          `json:"ref"`   // a turn, a call, a person
+	Detail json.RawMessage `json:"detail,omitempty"`
 }
 
 // Audit is append-only.

@@ -260,8 +260,8 @@ type About struct {
 	Step   int // index of the reply; -1 = none
 	Call   int // index of the call in it; -1 = none
 	Tool   Call
-	Said   string    // what the person wrote; set where the question is about that
-	At     time.Time // when they wrote it
+	Said   string          // what the person wrote; set where the question is about that
+	At     time.Time       // when they wrote it
 	Reply  json.RawMessage // Message.Reply of what the turn answers
 }
 

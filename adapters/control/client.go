@@ -83,6 +83,11 @@ func (c *Client) Revoke(ctx context.Context, id string) (ports.Pairing, error) {
 	return post[ports.Pairing](ctx, c, "revoke", arguments{ID: id})
 }
 
+// Entries implements ports.Admin.
+func (c *Client) Entries(ctx context.Context, limit int) ([]ports.AuditEntry, error) {
+	return post[[]ports.AuditEntry](ctx, c, "entries", arguments{Limit: limit})
+}
+
 func post[T any](ctx context.Context, c *Client, name string, a arguments) (got T, err error) {
 	resp, err := c.send(ctx, name, a)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -45,6 +46,10 @@ func (admin) Approve(_ context.Context, code string, role ports.Role) (ports.Pai
 
 func (admin) Revoke(_ context.Context, id string) (ports.Pairing, error) {
 	return ports.Pairing{ID: id}, nil
+}
+
+func (admin) Entries(_ context.Context, limit int) ([]ports.AuditEntry, error) {
+	return []ports.AuditEntry{{At: time.Unix(9, 0).UTC(), Actor: "ann", What: "turn_given_up", Ref: strconv.Itoa(limit), Detail: json.RawMessage(`{"a":1}`)}}, nil
 }
 
 // serve starts a server on a socket and returns a client of it.
@@ -103,6 +108,9 @@ func TestTheClientIsTheAdmin(t *testing.T) {
 			if _, err = c.Approve(ctx, "CODE", ports.RoleAdmin); !ports.IsKind(err, ports.KindNotFound) || err.Error() != "approve: no such code CODE for admin" {
 				t.Errorf("Approve: %v", err)
 			}
+			entries, err := c.Entries(ctx, 7)
+			wantEntries, _ := admin{}.Entries(ctx, 7)
+			same(t, entries, wantEntries, err)
 			gone, err := c.Revoke(ctx, "ann")
 			same(t, gone.ID, "ann", err)
 		})

@@ -29,6 +29,7 @@ type arguments struct {
 	Agent   string          `json:"agent,omitempty"`
 	Chat    string          `json:"chat,omitempty"`
 	Back    int             `json:"back,omitempty"`
+	Limit   int             `json:"limit,omitempty"`
 	Saying  ports.Saying    `json:"saying,omitzero"`
 	Said    ports.Said      `json:"said,omitzero"`
 }
@@ -96,6 +97,7 @@ func Handler(admin ports.Admin) *http.ServeMux {
 	method(mux, "approve", func(ctx context.Context, a arguments) (ports.Pairing, error) {
 		return admin.Approve(ctx, a.Code, a.Role)
 	})
+	method(mux, "entries", func(ctx context.Context, a arguments) ([]ports.AuditEntry, error) { return admin.Entries(ctx, a.Limit) })
 	method(mux, "revoke", func(ctx context.Context, a arguments) (ports.Pairing, error) { return admin.Revoke(ctx, a.ID) })
 	return mux
 }

@@ -179,7 +179,7 @@ func (t *turn) run(ctx context.Context) (end ending, err error) {
 			return ending{outcome: ports.OutcomeAnswered, text: textIdle}, nil
 		case t.givenUp:
 			t.cancelOpen(r, textGivenUp, textGivenUp)
-			t.pending.Audit = append(t.pending.Audit, ports.AuditEntry{Actor: string(t.person), What: "turn_given_up", Ref: t.id})
+			t.pending.Audit = append(t.pending.Audit, ports.AuditEntry{Actor: string(t.person), What: "turn_given_up", Ref: t.id, Detail: write(map[string]string{"reference": ports.Ref(t.id)})})
 			return t.failed(errDeadly), nil
 		case t.stopped:
 			t.cancelOpen(r, textCancelled, textNotStarted)

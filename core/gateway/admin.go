@@ -94,6 +94,11 @@ func (g *Gateway) Revoke(ctx context.Context, id string) (ports.Pairing, error) 
 	return who, err
 }
 
+// Entries reads the audit.
+func (g *Gateway) Entries(ctx context.Context, limit int) ([]ports.AuditEntry, error) {
+	return g.opt.Audit.Entries(ctx, limit)
+}
+
 func (g *Gateway) audit(ctx context.Context, what, ref string) {
 	if err := g.opt.Audit.Append(ctx, ports.AuditEntry{Actor: "admin", What: what, Ref: ref}); err != nil {
 		g.log.Error("audit_failed", "what", what, "kind", ports.KindOf(err), "err", err)

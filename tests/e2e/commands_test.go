@@ -200,6 +200,26 @@ func TestToolsAndCallForScripts(t *testing.T) {
 	})
 }
 
+func TestWhatAdminsDidIsListed(t *testing.T) {
+	g := newGateway(t, gatewayBinary(t), embeddedDefault)
+	if out, _, code := g.CLI("audit"); code != 0 || !strings.Contains(out, "nothing in the audit") {
+		t.Errorf("exit %d, %s", code, out)
+	}
+	if out, _, code := g.CLI("audit", "--json"); code != 0 || strings.TrimSpace(out) != "[]" {
+		t.Errorf("exit %d, %s", code, out)
+	}
+	if _, stderr, code := g.CLI("call", "desk__world_clock", `{"place":"Tokyo"}`); code != 0 {
+		t.Fatalf("exit %d, %s", code, stderr)
+	}
+	out, _, code := g.CLI("audit")
+	if code != 0 || !strings.Contains(out, "tool_call") || !strings.Contains(out, "desk__world_clock") || !strings.Contains(out, "Tokyo") {
+		t.Errorf("exit %d, %s", code, out)
+	}
+	if _, stderr, code := g.CLI("audit", "--limit", "0"); code != 2 || !strings.Contains(stderr, "at least 1") {
+		t.Errorf("exit %d, %s", code, stderr)
+	}
+}
+
 func TestNobodyIsAnEmptyListForScripts(t *testing.T) {
 	g := newGateway(t, gatewayBinary(t), embeddedDefault)
 	if out, _, code := g.CLI("pair", "list", "--json"); code != 0 || strings.TrimSpace(out) != "[]" {
