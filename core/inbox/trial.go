@@ -1,6 +1,7 @@
 package inbox
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -13,7 +14,9 @@ import (
 // When processes died while conversations had something to run, and nothing of
 // these was recorded in between, each of them may be what kills: a poisonous
 // message. Suspects run one at a time, so that the next death has one culprit;
-// the agent gives up what too many died of. Whoever gets on is acquitted.
+// the agent gives up what too many died of. Whoever gets on is acquitted. Those
+// that the fewest died of come first: where processes die for other reasons, what
+// was hit by chance is not hit again soon.
 
 const (
 	// suspectAfter is how many deaths make a suspect. After one everything goes on
@@ -30,7 +33,7 @@ func suspect(w ports.Work) bool { return w.Deaths.All >= suspectAfter }
 
 // onTrial runs the turn of a suspect, when its time has come.
 func (x *Inbox) onTrial(l ports.Lease, w ports.Work, n *lane) (turn string, err error) {
-	leave, ok := x.trial.enter(x.ctx, x.closed, w.Deaths.All)
+	leave, ok := x.trial.enter(x.ctx, x.closed, w.Deaths)
 	if !ok {
 		return "", x.ctx.Err()
 	}
@@ -51,8 +54,8 @@ func (x *Inbox) onTrial(l ports.Lease, w ports.Work, n *lane) (turn string, err 
 	return x.turn(l, w, n)
 }
 
-// trial lets one suspect run at a time, those with most deaths first. The zero
-// value is ready. Safe for many goroutines.
+// trial lets one suspect run at a time, the least suspect first. The zero value is
+// ready. Safe for many goroutines.
 type trial struct {
 	mu   sync.Mutex
 	busy bool
@@ -60,13 +63,13 @@ type trial struct {
 }
 
 type candidate struct {
-	deaths int
+	deaths ports.Deaths
 	enter  chan struct{} // closed when its turn has come
 }
 
 // enter waits for this suspect's time; ok is false if it does not come any more.
 // leave ends it, once, however often it is called.
-func (t *trial) enter(ctx context.Context, closed <-chan struct{}, deaths int) (leave func(), ok bool) {
+func (t *trial) enter(ctx context.Context, closed <-chan struct{}, deaths ports.Deaths) (leave func(), ok bool) {
 	c := &candidate{deaths: deaths, enter: make(chan struct{})}
 	t.mu.Lock()
 	t.wait = append(t.wait, c)
@@ -95,12 +98,14 @@ func (t *trial) leave(c *candidate) {
 	t.next()
 }
 
-// next lets the one with most deaths in, if there is room. Callers hold mu.
+// next lets the least suspect in, if there is room. Callers hold mu.
 func (t *trial) next() {
 	if t.busy || len(t.wait) == 0 {
 		return
 	}
-	c := slices.MaxFunc(t.wait, func(a, b *candidate) int { return a.deaths - b.deaths })
+	c := slices.MinFunc(t.wait, func(a, b *candidate) int {
+		return cmp.Or(a.deaths.Alone-b.deaths.Alone, a.deaths.All-b.deaths.All)
+	})
 	t.wait = slices.DeleteFunc(t.wait, func(w *candidate) bool { return w == c })
 	t.busy = true
 	close(c.enter)

@@ -2,17 +2,20 @@ package inbox
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"testing/synctest"
+
+	"dragoman/ports"
 )
 
-func TestOneSuspectAtATimeAndTheMostSuspectFirst(t *testing.T) {
+func TestOneSuspectAtATimeAndTheLeastSuspectFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var court trial
 		open := make(chan struct{})
-		var order []int
+		var order []ports.Deaths
 		leaves := make(chan func(), 4)
-		for _, deaths := range []int{2, 3, 5, 4} {
+		for _, deaths := range []ports.Deaths{{All: 9, Alone: 2}, {All: 3, Alone: 1}, {All: 5}, {All: 2}} {
 			go func() {
 				leave, ok := court.enter(t.Context(), open, deaths)
 				if !ok {
@@ -32,8 +35,8 @@ func TestOneSuspectAtATimeAndTheMostSuspectFirst(t *testing.T) {
 			leave()
 			leave() // once is enough
 		}
-		if got := order; len(got) != 4 || got[0] != 2 || got[1] != 5 || got[2] != 4 || got[3] != 3 {
-			t.Errorf("the order is %v", got)
+		if want := []ports.Deaths{{All: 9, Alone: 2}, {All: 2}, {All: 5}, {All: 3, Alone: 1}}; !slices.Equal(order, want) {
+			t.Errorf("the order is %v, want %v", order, want)
 		}
 	})
 }
@@ -42,11 +45,11 @@ func TestASuspectThatWaitsLeavesWithTheGateway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var court trial
 		closed := make(chan struct{})
-		first, _ := court.enter(t.Context(), closed, 2)
+		first, _ := court.enter(t.Context(), closed, ports.Deaths{})
 		ctx, cancel := context.WithCancel(t.Context())
 		sent := make(chan bool, 2)
-		go func() { _, ok := court.enter(ctx, closed, 3); sent <- ok }()
-		go func() { _, ok := court.enter(t.Context(), closed, 4); sent <- ok }()
+		go func() { _, ok := court.enter(ctx, closed, ports.Deaths{}); sent <- ok }()
+		go func() { _, ok := court.enter(t.Context(), closed, ports.Deaths{}); sent <- ok }()
 		synctest.Wait()
 		cancel()
 		if <-sent {
