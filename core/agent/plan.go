@@ -44,7 +44,8 @@ func (t *turn) plan(ctx context.Context, r *round, f flights) plan {
 			t.settle(r, i, ports.CallResult{Outcome: ruling.Outcome, Text: ruling.Why})
 			continue
 		}
-		ready := !ruling.NeedsApproval() || t.approved(r, i, &p)
+		// What the person said counts, also where they would not be asked any more.
+		ready := !ruling.NeedsApproval() && !t.wasAsked(r, i) || t.approved(r, i, &p)
 		if c.result != nil {
 			continue // not approved
 		}
@@ -91,6 +92,12 @@ func (t *turn) planCutOff(ctx context.Context, r *round, i int, p *plan, blocked
 		p.class[i] = class
 	}
 	return blocked || class != ports.ClassRead
+}
+
+// wasAsked reports whether the person was asked whether a call may run.
+func (t *turn) wasAsked(r *round, i int) bool {
+	q := t.question
+	return q != nil && q.Kind == ports.QuestionApproval && q.Step == r.step && q.Call == i
 }
 
 // approved reports whether the person said yes to a call. If they said no, or
