@@ -53,7 +53,7 @@ type Route struct {
 
 // Accepted tells what a receive commit did.
 type Accepted struct {
-	Leases                []Lease // conversations of this process that have something new
+	Leases                []Lease // conversations of this process that have work and something new, or seen again
 	Stored, Seen, Dropped int
 }
 
@@ -227,6 +227,7 @@ type Question struct {
 	Kind    QuestionKind      `json:"kind"`
 	Step    int               `json:"step"`
 	Call    int               `json:"call"`
+	Steps   int               `json:"steps"` // journal rows of the turn once it was asked
 	Text    string            `json:"text"`
 	Fields  []Field           `json:"fields,omitempty"`
 	Answers map[string]string `json:"answers,omitempty"` // by field

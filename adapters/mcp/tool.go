@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"strings"
 
 	"dragoman/ports"
 )
@@ -46,7 +47,7 @@ func (t *tool) Call(ctx context.Context, call ports.ToolCall, _ ports.Host) (por
 	defer cancel()
 	params := map[string]any{"name": t.spec.Name, "arguments": json.RawMessage(args)}
 	if call.Key != "" {
-		params["_meta"] = map[string]string{keyMeta: publicKey(call.Key)}
+		params["_meta"] = map[string]string{keyMeta: publicKey(call.Key, t.spec.Name, string(args))}
 	}
 	raw, err := t.send(ctx, op, params)
 	if err != nil {
@@ -63,9 +64,10 @@ func (t *tool) Call(ctx context.Context, call ports.ToolCall, _ ports.Host) (por
 // off is made again, so that a server which looks at it does nothing twice.
 const keyMeta = "dragoman/idempotency-key"
 
-// publicKey is the key as others may know it: the core's own names the chat.
-func publicKey(key string) string {
-	sum := sha256.Sum256([]byte(key))
+// publicKey is the key as others may know it: the core's own names the chat, and
+// after a restore of old data it may come again for another call.
+func publicKey(parts ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	return hex.EncodeToString(sum[:16])
 }
 

@@ -46,10 +46,10 @@ type Asker struct{ cfg Config }
 func New(cfg Config) *Asker { return &Asker{cfg: cfg} }
 
 // Current reports whether q is the question that the turn asked when its journal
-// had steps rows. The number of rows makes the question's id: an answer counts
-// only as long as nothing was recorded since it was asked.
+// had steps rows: an answer counts only as long as nothing was recorded since it
+// was asked.
 func (a *Asker) Current(q ports.Question, steps int) bool {
-	return q.ID == questionID(q.Kind, q.Turn, steps)
+	return q.Steps == steps || q.ID == short(q.Turn, strconv.Itoa(steps)) // as questions were named before they had Steps
 }
 
 // Approval asks whether a call may run.
@@ -112,8 +112,8 @@ func visible(s string) string {
 }
 
 func (a *Asker) question(about ports.About, kind ports.QuestionKind, text string, choices ...string) (ports.Question, ports.Content) {
-	q := ports.Question{ID: questionID(kind, about.Turn, about.Steps), Turn: about.Turn, In: about.In, Person: about.Person, Kind: kind,
-		Step: about.Step, Call: about.Call, Text: text, State: ports.QuestionOpen, Expires: time.Now().Add(a.cfg.Expires), GroupWait: a.cfg.GroupWait, Reply: about.Reply}
+	q := ports.Question{ID: questionID(kind, about), Turn: about.Turn, In: about.In, Person: about.Person, Kind: kind,
+		Step: about.Step, Call: about.Call, Steps: about.Steps, Text: text, State: ports.QuestionOpen, Expires: time.Now().Add(a.cfg.Expires), GroupWait: a.cfg.GroupWait, Reply: about.Reply}
 	field := ports.Field{Name: ports.AnswerField, Required: true}
 	for i := 0; i < len(choices); i += 2 {
 		field.Choices = append(field.Choices, ports.Choice{Question: q.ID, Field: ports.AnswerField, Value: choices[i], Label: choices[i+1]})
@@ -122,14 +122,15 @@ func (a *Asker) question(about ports.About, kind ports.QuestionKind, text string
 	return q, ports.Content{Text: text, Choices: field.Choices}
 }
 
-// questionID tells two questions of a turn apart. Between two rows of the journal
-// there is one about a call at most, and one about what was written before it.
-func questionID(kind ports.QuestionKind, turn string, steps int) string {
-	key := turn + "/" + strconv.Itoa(steps)
-	if kind == ports.QuestionStale {
-		key += "/stale"
-	}
-	sum := sha256.Sum256([]byte(key))
+// questionID is the same for a question that is asked again after a crash. What it
+// asks is a part of it: after a restore of old data a turn may have the name of
+// one that was lost, whose buttons must not answer this.
+func questionID(kind ports.QuestionKind, about ports.About) string {
+	return short(about.Turn, strconv.Itoa(about.Steps), string(kind), about.Tool.Name, string(about.Tool.Arguments), about.Said)
+}
+
+func short(parts ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(parts, "/")))
 	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:10]))
 }
 
