@@ -108,12 +108,14 @@ func (a *accepting) fenceSource(ctx context.Context, src ports.Source) error {
 }
 
 func (a *accepting) message(ctx context.Context, m ports.Message, body string) error {
-	seen, err := a.t.get(ctx, `SELECT 1 FROM inbox WHERE channel = $1 AND event = $2`, []any{m.In.Channel, m.Event}, new(int))
+	var conv string
+	seen, err := a.t.get(ctx, `SELECT conv FROM inbox WHERE channel = $1 AND event = $2`, []any{m.In.Channel, m.Event}, &conv)
 	if err != nil {
 		return err
 	}
-	if seen {
+	if seen { // whoever stored it may not have heard that it did
 		a.out.Seen++
+		a.mark(conv)
 		return nil
 	}
 	sight, err := a.sight(ctx, m)

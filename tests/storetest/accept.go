@@ -21,12 +21,22 @@ func acceptRules() []Rule {
 				t.fail("route was called for a message that was seen")
 				return ports.Route{}
 			}, m)
-			t.want(again.Seen == 1 && again.Stored == 0 && len(again.Leases) == 0, "redelivery gave %+v", again)
+			t.want(again.Seen == 1 && again.Stored == 0, "redelivery gave %+v", again)
 			twice := t.accept(always(ports.RouteLane), t.message(in, "2"), m)
 			t.want(twice.Seen == 1 && twice.Stored == 1, "redelivery beside a new message gave %+v", twice)
 			t.restart()
+			l := t.takeOver(in)
 			t.want(t.accept(always(ports.RouteLane), m).Seen == 1, "after a restart the message is no longer known")
-			t.want(len(t.load(t.takeOver(in)).Waiting) == 2, "a message is stored twice")
+			t.want(len(t.load(l).Waiting) == 2, "a message is stored twice")
+		}),
+		rule("accept/what is seen again is told again", "who stored it may not have heard that it did, and nobody else would be told", func(t *trial) {
+			m := t.message(room("a"), "hello")
+			l := t.accept(always(ports.RouteLane), m).Leases[0]
+			again := t.accept(always(ports.RouteLane), m).Leases
+			t.want(len(again) == 1 && again[0] == l, "redelivery while it waits gave the leases %v, want %v", again, l)
+			t.finish(l, t.begin(l, 1), 1)
+			idle := t.accept(always(ports.RouteLane), m).Leases
+			t.want(len(idle) == 0, "redelivery when all is done gave the leases %v", idle)
 		}),
 		rule("accept/twice in one batch", "a batch may hold an update twice", func(t *trial) {
 			m := t.message(room("a"), "hello")

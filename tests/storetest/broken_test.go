@@ -317,6 +317,10 @@ func (s *flawed) tells(b ports.Batch, got ports.Accepted) ports.Accepted {
 	switch s.flaw {
 	case "counts what it saw as stored":
 		got.Stored, got.Seen = got.Stored+got.Seen, 0
+	case "keeps what it saw to itself":
+		if got.Stored == 0 {
+			got.Leases = nil
+		}
 	case "tells of new conversations alone":
 		got.Leases = slices.DeleteFunc(got.Leases, func(l ports.Lease) bool { return before[l.In] == l })
 	case "makes an epoch of each accept":

@@ -21,6 +21,7 @@ var acceptCatches = []catch{
 	{"accept/redelivery is seen", "counts what it saw as stored", "redelivery gave"},
 	{"accept/redelivery is seen", "forgets what it saw in an earlier life", "after a restart the message is no longer known"},
 	{"accept/redelivery is seen", "routes what it saw", "route was called for a message that was seen"},
+	{"accept/what is seen again is told again", "keeps what it saw to itself", "redelivery while it waits gave the leases []"},
 	{"accept/twice in one batch", "forgets what it saw in the batch", "got {"},
 	{"accept/events are per channel", "has one event space", "the same event on another channel gave"},
 	{"accept/the event tells messages apart", "takes one message for another of its id", "another event of the same message"},
