@@ -35,6 +35,7 @@ type Admin struct {
 // Store is where everything is kept.
 type Store struct {
 	Type string `json:"type" default:"sqlite" validate:"oneof=sqlite" doc:"Kind of store"`
+	Path string `json:"path" format:"path" doc:"Database file, relative to this file, that is there already: a backup, say; empty = dragoman.db in data_dir"`
 	Sync string `json:"sync" default:"full" validate:"oneof=full normal" doc:"full: a commit survives a power cut; normal: it may lose the last moments then"`
 }
 

@@ -56,45 +56,6 @@ func TestFullDiskFailsPlainlyAndRecovers(t *testing.T) {
 	checkIntegrity(t, s)
 }
 
-// A crash may leave the end of the log half-written: what was committed before
-// must be there, and the store must open.
-func TestTornLogOpens(t *testing.T) {
-	src := t.TempDir()
-	s := openAt(t, src)
-	const whole = 20
-	for i := range whole {
-		if err := acceptOne(t.Context(), s, "a", fmt.Sprint(i)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	log := filepath.Join(src, fileName+"-wal")
-	before := size(t, log)
-	if err := acceptOne(t.Context(), s, "a", "last"); err != nil {
-		t.Fatal(err)
-	}
-	after := size(t, log)
-	if after <= before {
-		t.Fatalf("the log did not grow: %d to %d bytes", before, after)
-	}
-	for cut := before; cut <= after; cut += 509 { // a prime: every part of a frame is cut somewhere
-		dir := t.TempDir()
-		copyFile(t, filepath.Join(src, fileName), filepath.Join(dir, fileName), -1)
-		copyFile(t, log, filepath.Join(dir, fileName+"-wal"), cut)
-		torn := openAt(t, dir)
-		b, err := torn.Backlog(t.Context())
-		if err != nil || b.Inbox != whole {
-			t.Errorf("cut at %d of %d: %d rows (%v), want %d", cut, after, b.Inbox, err, whole)
-		}
-		checkIntegrity(t, torn)
-		if err := acceptOne(t.Context(), torn, "a", "last"); err != nil {
-			t.Errorf("cut at %d: %v", cut, err)
-		}
-		if err := torn.Close(); err != nil {
-			t.Error(err)
-		}
-	}
-}
-
 func TestNewerSchemaIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	s := openAt(t, dir)
@@ -114,6 +75,41 @@ func TestNewerSchemaIsRefused(t *testing.T) {
 			t.Errorf("got %v (kind %s)", err, ports.KindOf(err))
 		}
 	}
+}
+
+// A disk that is full in the middle of a batch ends the whole transaction: nobody
+// in it may be told that it is stored, also not those whose part went well.
+func TestADiskThatIsFullInABatchFailsEveryWaiter(t *testing.T) {
+	s := openAt(t, t.TempDir())
+	limit := func(pages string) writeFunc {
+		return func(ctx context.Context, q *session) error {
+			_, err := q.get(ctx, `PRAGMA max_page_count = `+pages, nil, new(int))
+			return err
+		}
+	}
+	large := func(ctx context.Context, q *session) error {
+		_, err := q.exec(ctx, `INSERT INTO cursor (channel, cursor) VALUES ('large', $1)`, strings.Repeat("x", 1<<20))
+		return err
+	}
+	goOn := stall(t, s)
+	got := queue(t, s, limit("1"), cursor("a"), large, cursor("b"))
+	goOn()
+	for i := range got {
+		if err := <-got[i]; !ports.IsKind(err, ports.KindUnavailable) {
+			t.Errorf("write %d says %v", i, err)
+		}
+	}
+	wantCursors(t, s, map[string]bool{"a": false, "large": false, "b": false})
+	if err := s.update(t.Context(), "test", limit("1000000")); err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range []writeFunc{cursor("a"), large, cursor("b")} {
+		if err := s.update(t.Context(), "test", w); err != nil {
+			t.Errorf("with room again: %v", err)
+		}
+	}
+	wantCursors(t, s, map[string]bool{"a": true, "large": true, "b": true})
+	checkIntegrity(t, s)
 }
 
 func TestNoDatabase(t *testing.T) {
@@ -225,19 +221,4 @@ func size(t *testing.T, path string) int64 {
 		t.Fatal(err)
 	}
 	return info.Size()
-}
-
-// copyFile copies the first n bytes, all if n is negative.
-func copyFile(t *testing.T, from, to string, n int64) {
-	t.Helper()
-	data, err := os.ReadFile(from)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n >= 0 {
-		data = data[:n]
-	}
-	if err := os.WriteFile(to, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
 }

@@ -31,6 +31,10 @@ func child(*testing.M) bool {
 		return false
 	}
 	ctx := context.Background()
+	if os.Getenv(childTask) == "migrate" {
+		fmt.Println("failed", migrateForEver(ctx, dir))
+		return true
+	}
 	s, err := Open(ctx, Config{Dir: dir, Sync: "full"}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		fmt.Println("failed", err)

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -23,7 +22,7 @@ type Store struct {
 	log     *slog.Logger
 	node    string   // this life of this process, as owners and holders are named
 	only    []string // Config.Channels
-	lock    *os.File
+	locks   []*os.File
 	writeDB *sql.DB
 	readDB  *sql.DB
 	writer  *writer
@@ -44,9 +43,11 @@ var (
 	_ ports.Fates     = (*fates)(nil)
 )
 
-// Open locks the data folder for this process, brings the schema up to date and
-// frees what a dead process owned. ctx bounds the opening alone. KindConflict:
-// another process uses the folder. KindInvalid: a newer version wrote it.
+// Open locks the data folder and the database file for this process, brings the
+// schema up to date and frees what a dead process owned. ctx bounds the opening
+// alone. KindConflict: another process uses the folder or the file. KindInvalid:
+// a newer version wrote it, or it is no database of ours; KindNotFound: the file
+// that Config.Path names is not there. What is refused is left as it is.
 func Open(ctx context.Context, cfg Config, log *slog.Logger) (*Store, error) {
 	s, err := open(ctx, cfg, log)
 	return s, wrap("open the store", err)
@@ -64,10 +65,15 @@ func (s *Store) Close() error {
 }
 
 func open(ctx context.Context, cfg Config, log *slog.Logger) (_ *Store, err error) {
-	if cfg.Dir, err = filepath.Abs(cfg.Dir); err != nil {
+	dir, err := cfg.folder()
+	if err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
+	file, err := cfg.file(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, &ports.Error{Kind: ports.KindUnavailable, Err: err}
 	}
 	s := &Store{log: log, node: nodeID(), only: cfg.Channels, pool: make(chan *session, readers)}
@@ -76,13 +82,16 @@ func open(ctx context.Context, cfg Config, log *slog.Logger) (_ *Store, err erro
 			err = errors.Join(err, s.shut())
 		}
 	}()
-	if s.lock, err = lockDir(cfg.Dir); err != nil {
+	if s.locks, err = lockAll(dir, file); err != nil {
 		return nil, err
 	}
-	if s.writeDB, err = openWriter(ctx, cfg); err != nil {
+	if err := cfg.inspect(ctx, file); err != nil {
 		return nil, err
 	}
-	if s.readDB, err = openReaders(cfg, readers); err != nil {
+	if s.writeDB, err = openWriter(ctx, file, cfg.Sync); err != nil {
+		return nil, err
+	}
+	if s.readDB, err = openReaders(file, readers); err != nil {
 		return nil, err
 	}
 	for range readers {
@@ -113,8 +122,8 @@ func (s *Store) shut() error {
 			errs = append(errs, db.Close())
 		}
 	}
-	if s.lock != nil {
-		errs = append(errs, s.lock.Close())
+	for _, lock := range s.locks {
+		errs = append(errs, lock.Close())
 	}
 	return errors.Join(errs...)
 }

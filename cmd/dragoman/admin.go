@@ -60,7 +60,7 @@ func withServers(ctx context.Context, file string, use func(context.Context, por
 		}
 		defer os.RemoveAll(temporary)
 		own := *cfg
-		own.DataDir = temporary
+		own.DataDir, own.Store.Path = temporary, ""
 		return withStore(ctx, &own, func(store *sqlstore.Store, log *slog.Logger) error {
 			g, err := assemble(cfg, store, &lateAudit{cfg: cfg, log: log}, door{}, chats{}, log)
 			if err != nil {

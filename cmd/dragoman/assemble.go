@@ -22,10 +22,10 @@ import (
 // builtInTimeout is how long a call waits for the built-in tools at the start.
 const builtInTimeout = time.Second
 
-// openStore opens the store of the config's data folder.
+// openStore opens the store of the config.
 // Channels are those to work for; none = all.
 func openStore(ctx context.Context, cfg *config.Config, log *slog.Logger, channels ...string) (*sqlstore.Store, error) {
-	return sqlstore.Open(ctx, sqlstore.Config{Dir: cfg.DataDir, Sync: cfg.Store.Sync, Channels: channels}, log)
+	return sqlstore.Open(ctx, sqlstore.Config{Dir: cfg.DataDir, Path: cfg.Store.Path, Sync: cfg.Store.Sync, Channels: channels}, log)
 }
 
 func socketPath(cfg *config.Config) string { return filepath.Join(cfg.DataDir, "control.sock") }
