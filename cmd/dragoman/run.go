@@ -31,12 +31,14 @@ func newRun(hard context.Context, file *string) *cobra.Command {
 // run is the main job: it serves until ctx ends, drains, and stops at once when
 // hard ends.
 func run(ctx, hard context.Context, file string) (err error) {
+	defer func() { err = unlessStopped(ctx, err) }()
 	cfg, name, err := loadConfig(ctx, file)
 	if err != nil {
 		return err
 	}
 	log := newLog(cfg.Log, os.Stderr)
-	store, err := openStore(ctx, cfg, log)
+	defer outlive(log)()
+	store, err := openStore(ctx, cfg, log, served(cfg)...)
 	if err != nil {
 		return err
 	}
@@ -66,6 +68,16 @@ func run(ctx, hard context.Context, file string) (err error) {
 	}
 	welcome(cfg, name, code, listener)
 	return serve(ctx, hard, g, local, socketPath(cfg), log)
+}
+
+// served are the channels that the gateway works for. What is left to do of any
+// other, one that was taken out of the config say, waits until it is back.
+func served(cfg *config.Config) []string {
+	list := slices.Collect(maps.Keys(cfg.Channels))
+	for agent := range cfg.Agents {
+		list = append(list, terminalName(agent))
+	}
+	return list
 }
 
 // serve runs the gateway and, beside it, the control socket.

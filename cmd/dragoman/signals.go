@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"log/slog"
 	"os"
 	"os/signal"
 	"sync"
@@ -29,4 +31,38 @@ func signals() (soft, hard context.Context, stop func()) {
 			endHard()
 		})
 	}
+}
+
+// outlive keeps a gateway going that was told to read its config again, which it
+// cannot yet, and one whose log nobody reads any more: by default a process dies
+// of either. Children get the signals as they always did.
+func outlive(log *slog.Logger) (stop func()) {
+	c := make(chan os.Signal, 1)
+	signal.Notify(c, syscall.SIGHUP)
+	deaf := make(chan os.Signal, 1) // never read: to be notified is what keeps us alive
+	signal.Notify(deaf, syscall.SIGPIPE)
+	over := make(chan struct{})
+	go func() {
+		for {
+			select {
+			case <-c:
+				log.Warn("reload_not_supported", "hint", "restart the gateway to apply a changed config")
+			case <-over:
+				return
+			}
+		}
+	}()
+	return func() {
+		signal.Stop(c)
+		signal.Stop(deaf)
+		close(over)
+	}
+}
+
+// unlessStopped is err, or nil where a stop cut a start short: that is an end in order.
+func unlessStopped(ctx context.Context, err error) error {
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
 }

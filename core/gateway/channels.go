@@ -28,6 +28,10 @@ const (
 	// runGrace is how long an adapter may take to end what it runs: an MCP server
 	// is asked, then told, then killed.
 	runGrace = 10 * time.Second
+	// lastSources is how long tool sources are waited for by a gateway that was told
+	// to stop at once: long enough for a child that leaves at the end of its input,
+	// or at SIGTERM. What is deaf dies with us.
+	lastSources = 2500 * time.Millisecond
 )
 
 // runChannel keeps one channel receiving until ctx ends, whatever its adapter does.
@@ -156,17 +160,42 @@ func (g *Gateway) channelState(name, state string, err error) {
 }
 
 // startSources runs every tool source side by side and returns what ends them
-// and waits for it.
-func (g *Gateway) startSources(ctx context.Context) (stop func()) {
-	ctx, cancel := context.WithCancel(ctx)
+// and waits for it: for as long as they take, but not long in a gateway whose ctx
+// has ended. A command leaves nothing behind, whatever it is told.
+func (g *Gateway) startSources(hard context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(hard)
 	var work sync.WaitGroup
 	for i, s := range g.opt.Sources {
 		work.Go(func() { g.runSource(ctx, s, g.regs[i]) })
 	}
 	return func() {
 		cancel()
-		work.Wait()
+		ended := make(chan struct{})
+		go func() { work.Wait(); close(ended) }()
+		hurry := hard.Done()
+		if !g.serving() {
+			hurry = nil
+		}
+		select {
+		case <-ended:
+			return
+		case <-hurry:
+		}
+		over := time.NewTimer(lastSources)
+		defer over.Stop()
+		select {
+		case <-ended:
+		case <-over.C:
+			g.log.Warn("tool_sources_left_behind", "grace", lastSources)
+		}
 	}
+}
+
+// serving reports whether this gateway was run, and is not only a command's.
+func (g *Gateway) serving() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.inbox != nil
 }
 
 // runSource keeps a source running, also one that panics or leaves early.

@@ -196,7 +196,7 @@ type chat struct {
 	up     chan struct{}
 	posts  []post
 	event  int
-	fails  []error // of the next sends
+	fails  []error // of the next sends; nil = it works
 	traits ports.Traits
 	onSend func(ports.Outgoing)
 }
@@ -240,8 +240,9 @@ func (c *chat) Send(_ context.Context, m ports.Outgoing) (ports.MessageID, error
 	defer c.mu.Unlock()
 	if len(c.fails) > 0 {
 		err := c.fails[0]
-		c.fails = c.fails[1:]
-		return "", err
+		if c.fails = c.fails[1:]; err != nil {
+			return "", err
+		}
 	}
 	id := ports.MessageID(strconv.Itoa(len(c.posts) + 1))
 	c.posts = append(c.posts, post{id, m})
@@ -410,6 +411,9 @@ type tools struct {
 	most   int // that ran side by side
 	gate   chan struct{}
 	stuck  chan struct{} // what the tool "stuck" waits for, whatever its context says
+	onCall func(ctx context.Context, name string)
+	class  map[string]ports.Class // of a tool, where it is not what its name says
+	gone   bool                   // the source has no tools and will not come back
 }
 
 func (s *tools) Run(ctx context.Context, reg ports.Registrar) error {
@@ -417,8 +421,12 @@ func (s *tools) Run(ctx context.Context, reg ports.Registrar) error {
 	for _, name := range []string{"read_a", "read_b", "write_a", "write_b", "ask_a", "ask_b", "never", "slow", "panics", "fails", "huge", "stuck"} {
 		list = append(list, &tool{s, name})
 	}
-	reg.Register(ports.Catalog{Tools: list})
-	reg.State(ports.State{Phase: ports.PhaseReady})
+	if s.gone {
+		reg.State(ports.State{Phase: ports.PhaseParked})
+	} else {
+		reg.Register(ports.Catalog{Tools: list})
+		reg.State(ports.State{Phase: ports.PhaseReady})
+	}
 	<-ctx.Done()
 	return ctx.Err()
 }
@@ -440,6 +448,7 @@ func (t *tool) Spec() ports.ToolSpec {
 	if strings.HasPrefix(t.name, "read_") {
 		spec.Class = ports.ClassRead
 	}
+	spec.Class = cmp.Or(t.s.class[t.name], spec.Class)
 	return spec
 }
 
@@ -451,8 +460,11 @@ func (t *tool) Call(ctx context.Context, c ports.ToolCall, _ ports.Host) (ports.
 	s.keys = append(s.keys, c.Key)
 	s.active++
 	s.most = max(s.most, s.active)
-	gate := s.gate
+	gate, onCall := s.gate, s.onCall
 	s.mu.Unlock()
+	if onCall != nil {
+		onCall(ctx, t.name)
+	}
 	defer func() {
 		s.mu.Lock()
 		s.active--

@@ -2,6 +2,7 @@ package outbox
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync"
 	"time"
@@ -81,10 +82,12 @@ func (v *Live) Text(soFar string) {
 // id of the preview that what is said next must replace, "" if there is none.
 func (v *Live) Close() string {
 	v.once.Do(func() {
+		// A turn whose time is over says so; one that was cut off is leaving.
+		leaving := errors.Is(v.ctx.Err(), context.Canceled)
 		close(v.closing)
 		v.cancel()
 		if v.preview != nil {
-			v.preview.settle(v.done)
+			v.preview.settle(v.done, leaving)
 		}
 		<-v.done
 	})

@@ -31,6 +31,9 @@ const (
 	// lastGrace is what a send that is on its way when the drain ends gets to
 	// arrive and be marked: cut off, it would be sent again.
 	lastGrace = 3 * time.Second
+	// deafGrace is how long a send that was cut off may take to come back: one that
+	// does not heed its context is left behind.
+	deafGrace = time.Second
 	// keyPause is the pause between tries while the channel's token is refused:
 	// an admin has to act.
 	keyPause = time.Minute
@@ -126,7 +129,8 @@ func (o *Outbox) sends(in ports.Conversation) bool {
 }
 
 // Close waits for the senders to finish what they have until ctx ends, then
-// makes them stop: the rest is in the store.
+// makes them stop: the rest is in the store. It returns at most lastGrace and
+// deafGrace after ctx's end, deafGrace after the end of the outbox's own.
 func (o *Outbox) Close(ctx context.Context) {
 	defer o.cancel()
 	o.mu.Lock()
@@ -141,16 +145,26 @@ func (o *Outbox) Close(ctx context.Context) {
 	case <-ctx.Done():
 	}
 	o.halt()
-	grace := time.NewTimer(lastGrace)
-	defer grace.Stop()
+	if ended(done, lastGrace, o.ctx.Done()) {
+		return
+	}
+	o.cancel()
+	if !ended(done, deafGrace, nil) {
+		o.log.Warn("sends_left_behind", "grace", deafGrace)
+	}
+}
+
+// ended waits for done, for a while at most and not beyond cut.
+func ended(done <-chan struct{}, within time.Duration, cut <-chan struct{}) bool {
+	timer := time.NewTimer(within)
+	defer timer.Stop()
 	select {
 	case <-done:
-	case <-grace.C:
-		o.cancel()
-		<-done
-	case <-o.ctx.Done():
-		<-done
+		return true
+	case <-timer.C:
+	case <-cut:
 	}
+	return false
 }
 
 // run empties one conversation's outbox, and goes when it is empty.

@@ -142,15 +142,16 @@ func (p *preview) call(f func(context.Context) (ports.MessageID, error)) (ports.
 }
 
 // settle waits for a call that is under way: cut off, it might reach the chat
-// after what is said next. Such a call ends by itself in a few seconds. A message
-// whose id the store did not take gets a last chance.
-func (p *preview) settle(done <-chan struct{}) {
+// after what is said next. Such a call ends by itself in a few seconds; where we
+// are leaving it gets no more time than a send. A message whose id the store did
+// not take gets a last chance.
+func (p *preview) settle(done <-chan struct{}, leaving bool) {
 	defer p.cancel()
-	timer := time.NewTimer(settleGrace)
-	defer timer.Stop()
-	select {
-	case <-done:
-	case <-timer.C:
+	grace := settleGrace
+	if leaving {
+		grace = lastGrace
+	}
+	if !ended(done, grace, nil) {
 		p.cancel()
 		<-done
 	}
