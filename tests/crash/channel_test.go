@@ -1,0 +1,112 @@
+package crash
+
+import (
+	"context"
+
+	"dragoman/ports"
+)
+
+// platform is what the recorded channel can do.
+type platform interface {
+	ports.ChannelPort
+	ports.Editor
+	ports.Typer
+	ports.Renderer
+}
+
+// channel records every call of a channel with these abilities.
+type channel struct {
+	inner platform
+	p     *points
+}
+
+var _ platform = (*channel)(nil)
+
+func (c *channel) Traits() ports.Traits {
+	defer c.p.call(beside + "channel.Traits")()
+	return c.inner.Traits()
+}
+
+func (c *channel) Run(ctx context.Context, in ports.Receiver) error {
+	defer c.p.call(beside + "channel.Run")()
+	return c.inner.Run(ctx, &receiver{in.(receives), c.p})
+}
+
+// Send notes that a message is on its way, until it is marked.
+func (c *channel) Send(ctx context.Context, m ports.Outgoing) (ports.MessageID, error) {
+	name := c.p.posts("channel.Send", m)
+	c.p.pass(name + " | before")
+	c.p.fact(factSends, m.Nonce)
+	id, err := c.inner.Send(ctx, m)
+	c.p.pass(name + " | after")
+	return id, err
+}
+
+func (c *channel) Edit(ctx context.Context, id ports.MessageID, m ports.Outgoing) error {
+	defer c.p.call(c.p.posts("channel.Edit", m))()
+	return c.inner.Edit(ctx, id, m)
+}
+
+func (c *channel) Typing(ctx context.Context, in ports.Conversation) error {
+	defer c.p.call(beside + "channel.Typing")()
+	return c.inner.Typing(ctx, in)
+}
+
+func (c *channel) Render(content ports.Content) ([]ports.Content, error) {
+	shows := showsOf(content)
+	if shows == preview {
+		defer c.p.call(beside + "channel.Render preview")()
+		return c.inner.Render(content)
+	}
+	defer c.p.call("channel.Render " + shows)()
+	return c.inner.Render(content)
+}
+
+// receives is what a receiver can do.
+type receives interface {
+	ports.Receiver
+	ports.Knower
+	ports.Reporter
+}
+
+// receiver records what a channel calls.
+type receiver struct {
+	inner receives
+	p     *points
+}
+
+var _ receives = (*receiver)(nil)
+
+// redelivered marks the context of a batch that comes once more.
+type redelivered struct{}
+
+// Receive delivers each batch twice, as a platform does that did not hear that it
+// was received: a death before the platform hears, and a connection that breaks
+// there, look alike to it.
+func (r *receiver) Receive(ctx context.Context, b ports.Batch) error {
+	if err := r.receive(ctx, b); err != nil || len(b.Messages) == 0 {
+		return err
+	}
+	defer r.p.call(beside + "receiver.Receive again")()
+	return r.inner.Receive(context.WithValue(ctx, redelivered{}, true), b)
+}
+
+func (r *receiver) receive(ctx context.Context, b ports.Batch) error {
+	defer r.p.call("receiver.Receive " + saysAll(b.Messages))()
+	return r.inner.Receive(ctx, b)
+}
+
+func (r *receiver) Cursor(ctx context.Context) (string, error) {
+	defer r.p.call(beside + "receiver.Cursor")()
+	return r.inner.Cursor(ctx)
+}
+
+func (r *receiver) Known(ctx context.Context, m ports.Message) (bool, error) {
+	defer r.p.call("receiver.Known " + saysOf(m))()
+	return r.inner.Known(ctx, m)
+}
+
+func (r *receiver) Report(err error) {
+	defer r.p.call(beside + "receiver.Report")()
+	r.inner.Report(err)
+}

@@ -1,0 +1,108 @@
+// Package crash kills the gateway at every point where it can die.
+//
+// A point is the moment before or after a call of a port: of the store, of a
+// channel and of what it calls back, of a model, of a source of tools, of a tool.
+// Recorders around the ports find them, nobody lists them. A drama is played once
+// without a death, in a process of its own, which notes the points that it
+// reaches; then it is played once for each of them, and the process kills itself
+// there with SIGKILL. The next process goes on with the rows that are left. What
+// it does to recover has points of its own, and it is killed at those too.
+//
+// When a drama is over the rows, the platform's messages, the tools' effects and
+// what the model remembers are held against each other, and against the run
+// without a death. A point that was ever reached, and at which nobody died, fails.
+package crash
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"dragoman/adapters/sqlstore"
+)
+
+func TestMain(m *testing.M) {
+	if text := os.Getenv(childEnv); text != "" {
+		if err := liveOut(text); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// childBinary lives the lives: this test itself, or, since a thousand processes
+// with the race detector take too long, a copy without it.
+var childBinary = os.Args[0]
+
+// template is a database whose schema is up to date.
+var template []byte
+
+func prepare(t *testing.T) {
+	t.Helper()
+	dir := t.TempDir()
+	if info, ok := debug.ReadBuildInfo(); ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
+		childBinary = filepath.Join(dir, "child")
+		c := exec.CommandContext(t.Context(), "go", "test", "-c", "-o", childBinary, ".")
+		c.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := c.CombinedOutput(); err != nil {
+			t.Fatalf("go test -c: %v\n%s", err, out)
+		}
+	}
+	db, err := sqlstore.Open(t.Context(), sqlstore.Config{Dir: dir, Sync: "normal"}, slog.New(slog.DiscardHandler))
+	if err == nil {
+		err = db.Close()
+	}
+	if err == nil {
+		template, err = os.ReadFile(filepath.Join(dir, dbName))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestNothingIsLostOrDoneTwiceWhereverTheProcessIsKilled is the whole of it. With
+// CRASH_DRAMA in the environment it plays that drama alone, which may not reach
+// what the clock drives.
+func TestNothingIsLostOrDoneTwiceWhereverTheProcessIsKilled(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it kills a thousand processes")
+	}
+	prepare(t)
+	began := time.Now()
+	pl := &plan{calm: map[string]*play{}, ways: map[string][]way{}, tried: map[string]int{}, hit: map[string]bool{}, alone: os.Getenv("CRASH_DRAMA") != "", fail: t.Errorf}
+	var calm []task
+	only := os.Getenv("CRASH_DRAMA")
+	for _, d := range dramas() {
+		if only == "" || only == d.name {
+			calm = append(calm, task{way: way{d: d}})
+		}
+	}
+	pl.perform(calm)
+	first := len(pl.ways)
+	pl.eachCommitOnce()
+	if t.Failed() {
+		t.Fatal("it does not go well even without a death")
+	}
+	for round := 1; !t.Failed(); round++ {
+		list := pl.due()
+		if len(list) == 0 {
+			break
+		}
+		pl.perform(list)
+		t.Logf("round %d: %d runs, %s", round, len(list), time.Since(began).Round(time.Second))
+	}
+	if missed := pl.missed(); len(missed) > 0 && !t.Failed() {
+		t.Errorf("nobody died at %d points:\n%s", len(missed), strings.Join(missed, "\n"))
+	}
+	t.Logf("%d crash points in %d scenarios (%d of them in recoveries): %d killed at, each restarted and checked, in %d runs and %s",
+		len(pl.ways), len(calm), len(pl.ways)-first, len(pl.hit), pl.runs, time.Since(began).Round(time.Second))
+}

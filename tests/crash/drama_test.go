@@ -1,0 +1,101 @@
+package crash
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"dragoman/core/access"
+	fakemodel "dragoman/tests/fake/model"
+)
+
+// drama is what a person wants and how they behave. Each begins with what they
+// say first, and ends with one more message, whose prompt shows what is
+// remembered of all before it.
+type drama struct {
+	name     string
+	says     string   // first
+	calls    []string // the tools that the model then wants, all at once
+	streamed bool     // the answer takes long enough to be shown in the making
+	approve  string   // the answer to an approval: a button's label, or a text; "" = none
+	unknown  string   // the same to a question about an unknown outcome
+	stopAt   string   // /stop is said once this tool runs
+	ends     []string // how what is said to the first message begins: without a death the first of them
+	expires  time.Duration
+	access   access.Mode
+	result   int
+	stranger bool // an unknown person begins
+	old      bool // another message, written long ago, comes with the first
+}
+
+// The buttons of the questions.
+const (
+	sayYes   = "Yes, run it"
+	sayNo    = "No"
+	sayAgain = "Run it again"
+	saySkip  = "Skip it"
+	sayStop  = "Stop"
+)
+
+func dramas() []drama {
+	list := []drama{
+		{name: "plain"},
+		{name: "streamed", streamed: true},
+		{name: "tools", calls: []string{"read_a", "pay_c"}, unknown: saySkip},
+		{name: "idempotent", calls: []string{"put_b", "read_a"}},
+		{name: "again", calls: []string{"pay_c", "pay_d"}, unknown: sayAgain},
+		{name: "unknown stops", calls: []string{"pay_c", "read_a"}, unknown: sayStop, ends: []string{answerFirst, textStopped}},
+		{name: "yes", calls: []string{"risky_e", "read_a"}, approve: sayYes, unknown: saySkip},
+		{name: "no", calls: []string{"risky_e"}, approve: sayNo},
+		{name: "stop", calls: []string{"slow_f"}, unknown: saySkip, stopAt: "slow_f", ends: []string{textStopped, answerFirst}},
+		{name: "stop at a question", calls: []string{"risky_e"}, approve: "/stop", ends: []string{textStopped}},
+		{name: "rather", calls: []string{"risky_e"}, approve: "rather this"},
+		{name: "expires", calls: []string{"risky_e"}, expires: 400 * time.Millisecond},
+		{name: "much", calls: []string{"read_much"}, result: 200},
+		{name: "command", says: "/help", ends: []string{"Write to me as you would"}},
+		{name: "old", says: "/help", old: true, calls: []string{"read_a"}, approve: "Yes, do it"},
+		{name: "old, not wanted", says: "/help", old: true, approve: "No, leave it", ends: []string{"I have left"}},
+		{name: "paired", access: access.Pairing, stranger: true, says: "hello", ends: []string{"You are in"}},
+		{name: "refused", access: access.Allowlist, stranger: true, says: "hello", ends: []string{"I only"}},
+	}
+	for i := range list {
+		d := &list[i]
+		if d.says == "" {
+			d.says = "go"
+		}
+		if d.ends == nil {
+			d.ends = []string{answerFirst}
+		}
+		if d.expires == 0 {
+			d.expires = time.Hour
+		}
+		if d.access == "" {
+			d.access = access.Open
+		}
+		if d.result == 0 {
+			d.result = 4096
+		}
+	}
+	return list
+}
+
+const textStopped = "Stopped."
+
+// reply is what the model says: the calls, then that it is done.
+func (d drama) reply(r fakemodel.Request) fakemodel.Reply {
+	answered := slices.ContainsFunc(r.Messages, func(m fakemodel.Message) bool { return m.Role == "tool" })
+	switch {
+	case r.Said() == sayNext:
+		return fakemodel.Reply{Text: answerNext}
+	case answered || len(d.calls) == 0:
+		if d.streamed {
+			return fakemodel.Reply{Text: answerFirst + strings.Repeat(" It took a while to say.", 8)}
+		}
+		return fakemodel.Reply{Text: answerFirst}
+	}
+	var calls []fakemodel.Call
+	for _, tool := range d.calls {
+		calls = append(calls, fakemodel.Call{Name: serverName + "__" + tool, Arguments: `{}`})
+	}
+	return fakemodel.Reply{Calls: calls}
+}

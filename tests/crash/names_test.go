@@ -1,0 +1,118 @@
+package crash
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"dragoman/ports"
+)
+
+// What points are named after must be the same in each run and after each
+// restart: what people wrote and what the model said, never a seq, a step's
+// index or an id, which shift when a crash added a row.
+
+var pairingCode = regexp.MustCompile(`\b[A-HJ-NP-Z2-9]{8}\b`)
+
+// saysOf names a message by what it says or presses.
+func saysOf(m ports.Message) string {
+	switch {
+	case m.Choice != nil:
+		return "press " + m.Choice.Value
+	case m.Text != "":
+		return m.Text
+	}
+	word, _, _ := strings.Cut(m.Event, "/") // posted by the gateway itself
+	return "post " + word
+}
+
+func saysAll(list []ports.Message) string {
+	says := make([]string, len(list))
+	for i, m := range list {
+		says[i] = saysOf(m)
+	}
+	return strings.Join(says, "+")
+}
+
+// preview names all that shows an answer in the making: whether it comes to be
+// shown, and how much of it, is up to the clock.
+const preview = "preview"
+
+// showsOf names content by its first line.
+func showsOf(c ports.Content) string {
+	if strings.HasSuffix(c.Text, " …") {
+		return preview
+	}
+	first, rest, _ := strings.Cut(strings.TrimSpace(c.Text), "\n")
+	first = pairingCode.ReplaceAllString(first, "CODE")
+	if len(first) > 60 {
+		first = first[:60]
+	}
+	if _, note, settled := strings.Cut(rest, "```\n\n*"); settled {
+		first += " " + strings.Trim(note, "*")
+	}
+	return first
+}
+
+// posts names a send or an edit. An answer is an edit where a preview was shown,
+// which is up to the clock: both are one point.
+func (p *points) posts(op string, m ports.Outgoing) string {
+	what, shows := p.delivery(m.Nonce), showsOf(m.Content)
+	switch {
+	case shows == preview:
+		return beside + op + " preview"
+	case strings.HasSuffix(what, "answer 0"):
+		op = "channel.Send or Edit"
+	}
+	return op + " " + what + " = " + shows
+}
+
+// delivery names one by its turn and what it is there, without the step.
+func (p *points) delivery(id string) string {
+	turn := ports.TurnOf(id)
+	if turn == "" {
+		word, _, _ := strings.Cut(id, "/")
+		return word
+	}
+	step, rest, _ := strings.Cut(strings.TrimPrefix(id, turn+"/"), "/")
+	switch step[:min(1, len(step))] {
+	case "q":
+		step = "prompt"
+	case "s":
+		step = "prompt whether it is still wanted"
+	default:
+		step = "answer"
+	}
+	return p.turn(turn) + ": " + step + " " + rest
+}
+
+// change names a commit of a turn by what it adds.
+func (p *points) change(c ports.Change) string {
+	var parts []string
+	if len(c.Take) > 0 {
+		parts = append(parts, fmt.Sprintf("take %d", len(c.Take)))
+	}
+	for _, s := range c.Steps {
+		part := string(s.Kind)
+		if s.Kind == ports.StepStart || s.Kind == ports.StepResult {
+			part += fmt.Sprintf("(%d)", s.Call)
+		}
+		parts = append(parts, part)
+	}
+	if c.Ask != nil {
+		parts = append(parts, fmt.Sprintf("ask %s(%d)", c.Ask.Kind, c.Ask.Call))
+	}
+	return p.turn(c.Turn) + ": " + strings.Join(parts, " ")
+}
+
+// asks names a request by the turn that it is for and what it ends with.
+func asks(r ports.ModelRequest) string {
+	user, last := "", "nothing"
+	for _, e := range r.Entries {
+		if e.Role == ports.RoleUser {
+			user = e.Text
+		}
+		last = string(e.Role)
+	}
+	return user + ", after " + last
+}

@@ -1,0 +1,168 @@
+package crash
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"dragoman/core/access"
+	"dragoman/tests/fake/telegram"
+)
+
+// people are those who write to the bot. What they do depends on what they see,
+// so it is the same whether the gateway died meanwhile or not.
+type people struct {
+	d     drama
+	w     *world
+	first *telegram.User // begins
+	last  *telegram.User // says the last thing
+
+	answered map[string]bool // questions
+	texts    int             // said
+	presses  int
+	dropped  int // of the texts: from people who are not let in
+	again    int // times that a call was to run again
+	stopped  bool
+	next     bool
+	givenUp  int       // failures, when the last message was said
+	untold   bool      // was let in by a life that died before it said so
+	asked    time.Time // when the admin was last asked to let somebody in
+}
+
+const bossID, personID = 1, 1001
+
+var shownCode = regexp.MustCompile(`approve ([A-Z2-9]{4}-[A-Z2-9]{4})`)
+
+func newPeople(d drama, w *world) *people {
+	p := &people{d: d, w: w, answered: map[string]bool{}}
+	p.first = w.tg.User(personID, "Ann")
+	if p.last = p.first; d.stranger && d.access != access.Pairing {
+		p.last = w.tg.User(bossID, "Boss")
+	}
+	return p
+}
+
+func (p *people) open() {
+	if p.d.stranger {
+		p.dropped++
+	}
+	p.say(p.first, p.d.says)
+	if p.d.old {
+		p.texts++
+		p.w.tg.Raw("message", fmt.Sprintf(`{"message_id": 900, "date": %d, "chat": {"id": %d, "type": "private"},
+			"from": {"id": %d, "first_name": "Ann"}, "text": "go"}`, time.Now().Add(-2*time.Hour).Unix(), personID, personID))
+	}
+}
+
+func (p *people) say(who *telegram.User, text string) {
+	p.texts++
+	who.Say(text)
+}
+
+// act does what there is to do now. It reports whether all was said and answered.
+// approve asks the admin to let in who has a code; settled says that no such code
+// is left.
+func (p *people) act(approve func(code string) (settled bool)) (over bool) {
+	sent := p.w.tg.Sent(p.first.ID())
+	if p.d.stopAt != "" && !p.stopped && p.w.ran(p.d.stopAt) > 0 {
+		p.stopped = true
+		p.say(p.first, "/stop")
+	}
+	for _, m := range sent {
+		p.answer(m)
+	}
+	if !p.next {
+		p.untold = p.pair(sent, approve)
+		if p.next = p.untold || slices.ContainsFunc(sent, p.ends); p.next {
+			p.givenUp = p.failures()
+			p.say(p.last, sayNext)
+		}
+		return false
+	}
+	return p.failures() > p.givenUp ||
+		slices.ContainsFunc(p.w.tg.Sent(p.last.ID()), func(m telegram.Sent) bool { return m.Text == answerNext })
+}
+
+// failures are how often the chats say that what killed the process was given up.
+func (p *people) failures() int {
+	n := 0
+	for _, text := range p.chats() {
+		if isGivenUp(text) {
+			n++
+		}
+	}
+	return n
+}
+
+// ends reports whether a message is what is said last to the first one.
+func (p *people) ends(m telegram.Sent) bool {
+	return isGivenUp(m.Text) || !strings.HasSuffix(m.Text, "…") && slices.ContainsFunc(p.d.ends, func(how string) bool { return strings.HasPrefix(m.Text, how) })
+}
+
+// answer presses a button of a question that was not answered before, or says
+// something instead. Who said /stop presses nothing any more.
+func (p *people) answer(m telegram.Sent) {
+	if len(m.Rows) == 0 || p.stopped {
+		return
+	}
+	how := p.d.approve
+	if slices.Contains(m.Buttons(), sayAgain) {
+		how = p.d.unknown
+	}
+	question, _, _ := strings.Cut(*m.Rows[0][0].Data, ":")
+	switch {
+	case how == "" || p.answered[question]:
+		return
+	case !slices.Contains(m.Buttons(), how):
+		p.say(p.first, how)
+	case p.first.Press(m.ID, how) != nil:
+		return // its buttons are gone by now
+	default:
+		p.presses++
+	}
+	p.answered[question] = true
+	if how == sayAgain {
+		p.again++
+	}
+}
+
+// pair asks the admin to let in who shows a code, again if the gateway died meanwhile.
+func (p *people) pair(sent []telegram.Sent, approve func(string) bool) (settled bool) {
+	if p.d.access != access.Pairing || p.w.tg.Pending() > 0 || time.Since(p.asked) < 200*time.Millisecond {
+		return false // or what they wrote may still be looked at, and be refused anew
+	}
+	for _, m := range sent {
+		if code := shownCode.FindStringSubmatch(m.Text); code != nil {
+			p.asked = time.Now()
+			return approve(code[1])
+		}
+	}
+	return false
+}
+
+// chats are the texts that people see.
+func (p *people) chats() []string {
+	var list []string
+	for _, who := range []*telegram.User{p.first, p.last} {
+		for _, m := range p.w.tg.Sent(who.ID()) {
+			list = append(list, m.Text)
+		}
+		if p.first == p.last {
+			break
+		}
+	}
+	return list
+}
+
+// shelf is where runs have their folders: in memory where the system has such a
+// place, for a death of the process loses nothing there that it keeps elsewhere.
+var shelf = func() string {
+	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() {
+		return "/dev/shm"
+	}
+	return filepath.Clean(os.TempDir())
+}()

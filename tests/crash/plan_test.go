@@ -1,0 +1,229 @@
+package crash
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	// deaths is the most that a run may see: the work of a conversation that kills
+	// for the third time is given up, and that can be cut off too.
+	deaths = 4
+	// tries is how often a point is gone for that a run recorded: those that the
+	// clock drives are not always reached.
+	tries = 12
+	// How many runs there are at a time: of those that keep the processors busy, and
+	// of those that wait for the clock.
+	atOnce, slowAtOnce = 6, 16
+)
+
+// plan knows the points that were ever reached, and how to get to each.
+type plan struct {
+	calm map[string]*play // by drama: the run without a death
+
+	mu    sync.Mutex
+	ways  map[string][]way // by point
+	tried map[string]int
+	hit   map[string]bool // somebody died there
+	runs  int
+	alone bool // one drama: what the clock drives may not be reached in it
+	fail  func(format string, args ...any)
+}
+
+// way is a run that comes to a point: it dies there, after its other deaths.
+type way struct {
+	d      drama
+	script []string
+}
+
+func (w way) String() string { return w.d.name + ": " + strings.Join(w.script, ", then ") }
+
+// key is a point's name among those of all dramas.
+func key(d drama, point string) string {
+	if strings.HasPrefix(point, beside) {
+		return point
+	}
+	return d.name + ": " + point
+}
+
+// commits are the writes that a drama makes in one order.
+var commits = regexp.MustCompile(`^(store\.(Accept|Record|Park|Finish|Delivered|Put|Delete|Save)|audit\.Append) .* \| before$`)
+
+// eachCommitOnce holds the names to telling the commits of a run apart: of two with
+// one name, nobody would ever die at the second.
+func (pl *plan) eachCommitOnce() {
+	for _, calm := range pl.calm {
+		for i, l := range calm.lives[0] {
+			if l.kind == linePoint && commits.MatchString(l.name) && slices.Contains(calm.lives[0][:i], l) {
+				pl.fail("%s: two commits are named %q", calm.d.name, l.name)
+			}
+		}
+	}
+}
+
+// learn takes in what a run reached.
+func (pl *plan) learn(p *play) {
+	pl.mu.Lock()
+	defer pl.mu.Unlock()
+	died := p.died()
+	for _, point := range died {
+		pl.hit[key(p.d, point)] = true
+	}
+	for i, life := range p.lives {
+		for _, l := range life {
+			if l.kind == linePoint || l.kind == lineDead {
+				pl.found(key(p.d, l.name), way{p.d, append(slices.Clone(died[:i]), l.name)})
+			}
+		}
+	}
+}
+
+// found keeps a few ways to a point, those with the fewest deaths.
+func (pl *plan) found(key string, w way) {
+	const kept = 4
+	have := pl.ways[key]
+	if slices.ContainsFunc(have, func(old way) bool { return old.String() == w.String() }) {
+		return
+	}
+	have = append(have, w)
+	slices.SortStableFunc(have, func(a, b way) int {
+		if n := len(a.script) - len(b.script); n != 0 || a.d.slow() == b.d.slow() {
+			return n
+		}
+		return first(a.d.slow()) // what the clock drives is reached where there is time
+	})
+	pl.ways[key] = have[:min(kept, len(have))]
+}
+
+// due are the points at which nobody died so far, each with a way to it.
+func (pl *plan) due() []task {
+	pl.mu.Lock()
+	defer pl.mu.Unlock()
+	var list []task
+	for key, ways := range pl.ways {
+		if pl.hit[key] || pl.tried[key] >= tries || len(ways[0].script) > deaths {
+			continue
+		}
+		if pl.alone && pl.tried[key] > 0 && strings.HasPrefix(key, beside) {
+			continue
+		}
+		n := pl.tried[key]
+		pl.tried[key]++
+		t := task{way: ways[n%len(ways)], again: n > 0}
+		if n >= tries/2 { // some points come only when time has passed since a death
+			t.rest = time.Second
+		}
+		list = append(list, t)
+	}
+	list = pl.chain(list)
+	slices.SortFunc(list, func(a, b task) int { return strings.Compare(a.String(), b.String()) })
+	return list
+}
+
+// first sorts what is so before what is not.
+func first(is bool) int {
+	if is {
+		return -1
+	}
+	return 1
+}
+
+// chain makes one run of two that each die once: at a point of the first turn, and
+// then at one of the last message's. Neither knows of the other but by its rows.
+func (pl *plan) chain(list []task) []task {
+	var chained, late []task
+	for _, t := range list {
+		if !t.again && len(t.script) == 1 && pl.calm[t.d.name].isLate(t.script[0]) {
+			late = append(late, t)
+			continue
+		}
+		chained = append(chained, t)
+	}
+	for i, t := range chained {
+		at := slices.IndexFunc(late, func(l task) bool { return l.d.name == t.d.name })
+		if at < 0 || t.again || len(t.script) != 1 || strings.HasPrefix(t.script[0], beside) {
+			continue
+		}
+		chained[i].script = append(slices.Clone(t.script), late[at].script...)
+		late = slices.Delete(late, at, at+1)
+	}
+	return append(chained, late...)
+}
+
+// isLate reports whether a point comes only once the last message was said, in a
+// play without a death.
+func (p *play) isLate(point string) bool {
+	said := false
+	for _, l := range p.lives[0] {
+		said = said || l.name == "receiver.Receive "+sayNext+" | before"
+		if l.name == point {
+			return said && !strings.HasPrefix(point, beside)
+		}
+	}
+	return false
+}
+
+// task is a run to make.
+type task struct {
+	way
+	again bool // it was tried before
+	rest  time.Duration
+}
+
+func (d drama) slow() bool { return d.streamed || d.expires < time.Minute }
+
+// perform makes runs side by side and learns from them.
+func (pl *plan) perform(list []task) {
+	fast, slow := make(chan task, len(list)), make(chan task, len(list))
+	for _, t := range list {
+		if t.d.slow() || t.rest > 0 {
+			slow <- t
+			continue
+		}
+		fast <- t
+	}
+	var work sync.WaitGroup
+	for todo, workers := range map[chan task]int{fast: atOnce, slow: slowAtOnce} {
+		close(todo)
+		for range workers {
+			work.Go(func() {
+				for t := range todo {
+					pl.judge(t, perform(t.d, t.script, t.rest))
+				}
+			})
+		}
+	}
+	work.Wait()
+}
+
+func (pl *plan) judge(t task, p *play) {
+	pl.mu.Lock()
+	pl.runs++
+	calm := pl.calm[t.d.name]
+	if calm == nil {
+		calm = p
+		pl.calm[t.d.name] = p
+	}
+	pl.mu.Unlock()
+	p.compare(calm)
+	if len(p.faults) > 0 {
+		pl.fail("%s (died at %q):\n%s", t, p.died(), strings.Join(p.faults, "\n"))
+	}
+	pl.learn(p)
+}
+
+// missed are the points at which nobody died, with how to get there.
+func (pl *plan) missed() []string {
+	var list []string
+	for key, ways := range pl.ways {
+		if !pl.hit[key] && (!pl.alone || !strings.HasPrefix(key, beside)) {
+			list = append(list, fmt.Sprintf("%s (by %s, tried %d times)", key, ways[0], pl.tried[key]))
+		}
+	}
+	slices.Sort(list)
+	return list
+}
