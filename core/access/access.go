@@ -140,7 +140,11 @@ func (a *Access) Admit(ctx context.Context, m ports.Message) (Verdict, error) {
 		who, known = person{ID: personID(identity(m)), Role: ports.RoleMember, Name: m.Name}, true
 	}
 	if !known {
-		return a.refuse(ctx, m, rules)
+		v, err := a.refuse(ctx, m, rules)
+		if errors.Is(err, errLetIn) {
+			return a.Admit(ctx, m)
+		}
+		return v, err
 	}
 	return a.pace(who, m, rules), nil
 }

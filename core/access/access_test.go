@@ -2,6 +2,7 @@ package access
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"strings"
 	"testing"
@@ -48,17 +49,17 @@ func TestAStrangerIsGivenOneCodeAndLetInByIt(t *testing.T) {
 	if err != nil || len(list) != 1 || list[0].State != "waiting" {
 		t.Fatalf("who waits: %+v, %v", list, err)
 	}
-	if _, err := a.Approve(t.Context(), "AAAAAAAA", ports.RoleMember); !ports.IsKind(err, ports.KindNotFound) {
+	if _, err := a.Approve(t.Context(), "AAAAAAAA", ports.RoleMember, nobody); !ports.IsKind(err, ports.KindNotFound) {
 		t.Errorf("a wrong code gives %v", err)
 	}
 	code := strings.ToLower(list[0].Code[:4] + "-" + list[0].Code[4:]) // as people type it
-	if _, err := a.Approve(t.Context(), code, ports.RoleMember); err != nil {
+	if _, err := a.Approve(t.Context(), code, ports.RoleMember, nobody); err != nil {
 		t.Fatal(err)
 	}
 	if v := admit(t, a, private("1", "hi")); v.Drop || v.Person == "" || v.Role != ports.RoleMember {
 		t.Errorf("after the approval: %+v", v)
 	}
-	if _, err := a.Approve(t.Context(), code, ports.RoleMember); !ports.IsKind(err, ports.KindNotFound) {
+	if _, err := a.Approve(t.Context(), code, ports.RoleMember, nobody); !ports.IsKind(err, ports.KindNotFound) {
 		t.Errorf("the code is good twice: %v", err)
 	}
 	if _, err := a.Revoke(t.Context(), "tg:1"); err != nil {
@@ -69,13 +70,40 @@ func TestAStrangerIsGivenOneCodeAndLetInByIt(t *testing.T) {
 	}
 }
 
+// nobody is told.
+func nobody(context.Context, Approved) error { return nil }
+
+// TestACodeIsGoodUntilItsPersonWasTold: what a crash cut off is made again, and
+// whoever writes at that moment gets no new code.
+func TestACodeIsGoodUntilItsPersonWasTold(t *testing.T) {
+	a := newAccess(t, rules(Pairing))
+	m := private("eve", "hello")
+	if v := admit(t, a, m); v.Refusal == "" {
+		t.Fatalf("%+v", v)
+	}
+	list, err := a.Pairings(t.Context())
+	if err != nil || len(list) != 1 {
+		t.Fatalf("%+v, %v", list, err)
+	}
+	cut := errors.New("the process died")
+	if _, err := a.Approve(t.Context(), list[0].Code, ports.RoleMember, func(context.Context, Approved) error { return cut }); !errors.Is(err, cut) {
+		t.Fatalf("it gives %v", err)
+	}
+	if got, err := a.Approve(t.Context(), list[0].Code, ports.RoleMember, nobody); err != nil || got.Identity != "tg:eve" {
+		t.Errorf("the second try gives %+v, %v", got, err)
+	}
+	if _, err := a.pairing(t.Context(), m); !errors.Is(err, errLetIn) {
+		t.Errorf("whoever is in gets a code: %v", err)
+	}
+}
+
 func TestACodeExpires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAccess(t, rules(Pairing))
 		before := admit(t, a, private("1", "hi"))
 		list, _ := a.Pairings(t.Context())
 		time.Sleep(codeLife + time.Second)
-		if _, err := a.Approve(t.Context(), list[0].Code, ports.RoleMember); !ports.IsKind(err, ports.KindNotFound) {
+		if _, err := a.Approve(t.Context(), list[0].Code, ports.RoleMember, nobody); !ports.IsKind(err, ports.KindNotFound) {
 			t.Errorf("an old code gives %v", err)
 		}
 		if after := admit(t, a, private("1", "hi")); after.Key == before.Key || after.Refusal == "" {

@@ -1,9 +1,11 @@
 package access
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"sort"
 	"strings"
 	"time"
@@ -34,6 +36,9 @@ func (a *Access) pairing(ctx context.Context, m ports.Message) (asked, error) {
 	}
 	if !ports.IsKind(err, ports.KindNotFound) {
 		return asked{}, err
+	}
+	if _, known, err := a.find(ctx, id); err != nil || known { // the code is gone because it was good
+		return asked{}, cmp.Or(err, errLetIn)
 	}
 	waiting, err := a.store.List(ctx, scope, kindPairing)
 	if err != nil {
@@ -66,8 +71,12 @@ type Approved struct {
 	In ports.Conversation
 }
 
-// Approve lets in whoever was given the code.
-func (a *Access) Approve(ctx context.Context, code string, role ports.Role) (Approved, error) {
+// errLetIn is why there is no code for somebody who was let in at this moment.
+var errLetIn = errors.New("let in meanwhile")
+
+// Approve lets in whoever was given the code, and has them told. The code is good
+// until they are: an approval that a crash cut off can be made again.
+func (a *Access) Approve(ctx context.Context, code string, role ports.Role, tell func(context.Context, Approved) error) (Approved, error) {
 	waiting, err := a.store.List(ctx, scope, kindPairing)
 	if err != nil {
 		return Approved{}, err
@@ -81,11 +90,15 @@ func (a *Access) Approve(ctx context.Context, code string, role ports.Role) (App
 		if err := a.letIn(ctx, r.Key, who); err != nil {
 			return Approved{}, err
 		}
+		in := Approved{Pairing: ports.Pairing{ID: string(who.ID), Identity: r.Key, Name: who.Name, Role: role, State: "approved"}, In: p.In}
+		if err := tell(ctx, in); err != nil {
+			return Approved{}, err
+		}
 		if err := a.store.Delete(ctx, r); err != nil && !ports.IsKind(err, ports.KindConflict) {
 			return Approved{}, err
 		}
 		a.log.Info("pairing_approved", "user", r.Key, "role", role)
-		return Approved{Pairing: ports.Pairing{ID: string(who.ID), Identity: r.Key, Name: who.Name, Role: role, State: "approved"}, In: p.In}, nil
+		return in, nil
 	}
 	return Approved{}, &ports.Error{Kind: ports.KindNotFound, Op: "approve", Err: errNoCode}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"dragoman/core/access"
 	"dragoman/core/agent"
 	"dragoman/core/inbox"
 	"dragoman/ports"
@@ -67,22 +68,20 @@ func (g *Gateway) Pairings(ctx context.Context) ([]ports.Pairing, error) {
 
 // Approve lets somebody in and tells them so.
 func (g *Gateway) Approve(ctx context.Context, code string, role ports.Role) (ports.Pairing, error) {
-	who, err := g.access.Approve(ctx, code, role)
-	if err != nil {
-		return ports.Pairing{}, err
-	}
-	g.audit(ctx, "pair_approve", who.Identity)
-	g.mu.Lock()
-	in, box := g.inbox, g.outbox
-	g.mu.Unlock()
-	if in == nil {
-		return who.Pairing, nil // nothing runs here that could tell them
-	}
-	key := "approved/" + who.Identity + "/" + code
-	if err := in.Post(ctx, who.In, key, notice(box, who.In, key, "You are in: the admin has let you in. Write to me!", nil)); err != nil {
-		g.log.Warn("approval_not_told", "user", who.Identity, "kind", ports.KindOf(err), "err", err)
-	}
-	return who.Pairing, nil
+	who, err := g.access.Approve(ctx, code, role, func(ctx context.Context, who access.Approved) error {
+		if err := g.opt.Audit.Append(ctx, ports.AuditEntry{Actor: "admin", What: "pair_approve", Ref: who.Identity}); err != nil {
+			return err
+		}
+		g.mu.Lock()
+		in, box := g.inbox, g.outbox
+		g.mu.Unlock()
+		if in == nil {
+			return nil // nothing runs here that could tell them
+		}
+		key := "approved/" + who.Identity + "/" + code
+		return in.Post(ctx, who.In, key, notice(box, who.In, key, "You are in: the admin has let you in. Write to me!", nil))
+	})
+	return who.Pairing, err
 }
 
 // Revoke takes somebody's access away.

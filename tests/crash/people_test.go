@@ -29,7 +29,6 @@ type people struct {
 	stopped  bool
 	next     bool
 	givenUp  int       // failures, when the last message was said
-	untold   bool      // was let in by a life that died before it said so
 	asked    time.Time // when the admin was last asked to let somebody in
 }
 
@@ -64,9 +63,8 @@ func (p *people) say(who *telegram.User, text string) {
 }
 
 // act does what there is to do now. It reports whether all was said and answered.
-// approve asks the admin to let in who has a code; settled says that no such code
-// is left.
-func (p *people) act(approve func(code string) (settled bool)) (over bool) {
+// approve asks the admin to let in who has a code.
+func (p *people) act(approve func(code string)) (over bool) {
 	sent := p.w.tg.Sent(p.first.ID())
 	if p.d.stopAt != "" && !p.stopped && p.w.ran(p.d.stopAt) > 0 {
 		p.stopped = true
@@ -76,8 +74,8 @@ func (p *people) act(approve func(code string) (settled bool)) (over bool) {
 		p.answer(m)
 	}
 	if !p.next {
-		p.untold = p.pair(sent, approve)
-		if p.next = p.untold || slices.ContainsFunc(sent, p.ends); p.next {
+		p.pair(sent, approve)
+		if p.next = slices.ContainsFunc(sent, p.ends); p.next {
 			p.givenUp = p.failures()
 			p.say(p.last, sayNext)
 		}
@@ -131,17 +129,17 @@ func (p *people) answer(m telegram.Sent) {
 }
 
 // pair asks the admin to let in who shows a code, again if the gateway died meanwhile.
-func (p *people) pair(sent []telegram.Sent, approve func(string) bool) (settled bool) {
-	if p.d.access != access.Pairing || p.w.tg.Pending() > 0 || time.Since(p.asked) < 200*time.Millisecond {
-		return false // or what they wrote may still be looked at, and be refused anew
+func (p *people) pair(sent []telegram.Sent, approve func(string)) {
+	if p.d.access != access.Pairing || time.Since(p.asked) < 200*time.Millisecond {
+		return
 	}
 	for _, m := range sent {
 		if code := shownCode.FindStringSubmatch(m.Text); code != nil {
 			p.asked = time.Now()
-			return approve(code[1])
+			approve(code[1])
+			return
 		}
 	}
-	return false
 }
 
 // chats are the texts that people see.

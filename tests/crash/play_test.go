@@ -217,13 +217,11 @@ func (p *play) idle() bool {
 
 // approve asks the child to let somebody in, unless it said that there is nobody
 // who waits with this code: a life before may have done it and died.
-func (p *play) approve(code string) (settled bool) {
+func (p *play) approve(code string) {
 	lines, err := readLog(filepath.Join(p.dir, logName))
-	if err == nil && slices.Contains(lines, logLine{lineFact, factNoCode, code}) {
-		return true
+	if err != nil || !slices.Contains(lines, logLine{lineFact, factNoCode, code}) {
+		_, _ = io.WriteString(p.stdin, approve+code+"\n")
 	}
-	_, _ = io.WriteString(p.stdin, approve+code+"\n")
-	return false
 }
 
 // bury ends a life that is not to go on.
