@@ -40,10 +40,11 @@ type Turns interface {
 	// History reads the last limit finished turns that messages of the lane began,
 	// oldest first.
 	History(ctx context.Context, l Lease, limit int) ([]Past, error)
-	// Trial notes that what this conversation has to run is suspected of killing the
-	// process and runs on trial from now on, until its journal grows: if the process
-	// dies meanwhile, only what is on trial is blamed.
-	Trial(ctx context.Context, l Lease) error
+	// Trial notes that what this conversation has to run is taken up again after it
+	// saw a process die. If another dies before its journal grows it is blamed; what
+	// saw a death and only waited is not. alone: it is a suspect, on trial; if any
+	// are, nothing else is blamed.
+	Trial(ctx context.Context, l Lease, alone bool) error
 	// Record adds to the running turn, or begins one.
 	Record(ctx context.Context, l Lease, c Change) error
 	// Park adds c with its question (Change.Ask) and leaves the turn waiting. If a

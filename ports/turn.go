@@ -152,7 +152,8 @@ type Work struct {
 }
 
 // Deaths counts how often a process died (a stop in order is no death) while a
-// conversation had something to run, since the journal of its turns last grew. A
+// conversation had something to run, since the journal of its turns last grew;
+// once it saw one, only where it had been taken up again (see Turns.Trial). A
 // poisonous message looks the same as one that was only near when others killed:
 // the deaths that it was alone for tell them apart.
 type Deaths struct {

@@ -61,7 +61,7 @@ func ensureConv(ctx context.Context, t *session, in ports.Conversation) error {
 type held struct {
 	turnRow // the unfinished turn; ID "": none
 	deaths  ports.Deaths
-	trial   bool
+	trial   int
 }
 
 // fence refuses whoever does not own the conversation under this lease.

@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"fmt"
 
 	"dragoman/ports"
 )
@@ -32,29 +33,46 @@ func (s *Store) takeOver(ctx context.Context, t *session) error {
 	return err
 }
 
-// blame counts a death for each conversation that the dead left with something to
-// run, or, if some of these were on trial, for those alone. It counts them.
+// What Trial notes, and blame looks at.
+const (
+	takenUp = 1
+	onTrial = 2
+)
+
+// blame counts a death for each conversation that the dead may have died of: for
+// those on trial, if any were; else for all that had something to run and had not
+// seen a death, or had been taken up again since. One that is blamed was alone if
+// no other was on trial, or had anything to run at all: to be the first that was
+// taken up is no proof. It counts them.
 func blame(ctx context.Context, t *session) (n int64, err error) {
-	for _, suspects := range []string{`owner IS NOT NULL AND trial = 1 AND ` + mayRun("conv.id"), `owner IS NOT NULL AND ` + mayRun("conv.id")} {
+	busy := `owner IS NOT NULL AND ` + mayRun("conv.id")
+	for _, c := range []struct{ blamed, others string }{
+		{fmt.Sprintf(`trial = %d AND `, onTrial) + busy, fmt.Sprintf(`trial = %d AND `, onTrial) + busy},
+		{fmt.Sprintf(`(deaths = 0 OR trial = %d) AND `, takenUp) + busy, busy},
+	} {
 		if n, err = t.exec(ctx, `UPDATE conv SET deaths = deaths + 1, alone = alone +
-			(SELECT COUNT(*) = 1 FROM (SELECT 1 FROM conv WHERE `+suspects+` LIMIT 2)) WHERE `+suspects); err != nil {
+			(SELECT COUNT(*) = 1 FROM (SELECT 1 FROM conv WHERE `+c.others+` LIMIT 2)) WHERE `+c.blamed); err != nil {
 			return 0, err
 		}
 		if n > 0 {
 			break
 		}
 	}
-	_, err = t.exec(ctx, `UPDATE conv SET trial = 0 WHERE trial = 1`)
+	_, err = t.exec(ctx, `UPDATE conv SET trial = 0 WHERE trial > 0`)
 	return n, err
 }
 
-// Trial notes that the conversation runs on trial. See ports.Turns.
-func (s *Store) Trial(ctx context.Context, l ports.Lease) error {
+// Trial notes that the conversation's work is taken up again. See ports.Turns.
+func (s *Store) Trial(ctx context.Context, l ports.Lease, alone bool) error {
+	note := takenUp
+	if alone {
+		note = onTrial
+	}
 	return s.update(ctx, "store trial", func(ctx context.Context, t *session) error {
 		if _, err := s.fence(ctx, t, l); err != nil {
 			return err
 		}
-		_, err := t.exec(ctx, `UPDATE conv SET trial = 1 WHERE id = $1`, l.In.String())
+		_, err := t.exec(ctx, `UPDATE conv SET trial = $2 WHERE id = $1`, l.In.String(), note)
 		return err
 	})
 }

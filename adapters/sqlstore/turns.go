@@ -104,7 +104,7 @@ func (c turnChange) run(ctx context.Context, s *Store, t *session) error {
 	if err != nil {
 		return err
 	}
-	if grew := steps > row.steps || next != ports.TurnRunning; grew && (conv.trial || conv.deaths.All > 0) {
+	if grew := steps > row.steps || next != ports.TurnRunning; grew && (conv.trial > 0 || conv.deaths.All > 0) {
 		if err := acquit(ctx, t, c.conv); err != nil {
 			return err
 		}

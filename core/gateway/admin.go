@@ -75,7 +75,10 @@ func (g *Gateway) Approve(ctx context.Context, code string, role ports.Role) (po
 		g.mu.Lock()
 		in, box := g.inbox, g.outbox
 		g.mu.Unlock()
-		if in == nil {
+		switch {
+		case in == nil && len(g.opt.Channels) > 0:
+			return ports.Errorf(ports.KindUnavailable, "approve", "the gateway is only starting (try again)")
+		case in == nil:
 			return nil // nothing runs here that could tell them
 		}
 		key := "approved/" + who.Identity + "/" + code

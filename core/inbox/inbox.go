@@ -25,7 +25,7 @@ type Store interface {
 	Accept(ctx context.Context, src ports.Source, b ports.Batch, route func(ports.Sight) ports.Route) (ports.Accepted, error)
 	Claim(ctx context.Context, limit int) ([]ports.Lease, error)
 	Load(ctx context.Context, l ports.Lease) (ports.Work, error)
-	Trial(ctx context.Context, l ports.Lease) error
+	Trial(ctx context.Context, l ports.Lease, alone bool) error
 	Expire(ctx context.Context, limit int) (ports.Accepted, error)
 }
 
@@ -64,7 +64,9 @@ type Inbox struct {
 	leaks *guard.Leaks
 	log   *slog.Logger
 	slots chan struct{}
-	trial trial
+	court court
+
+	started time.Time
 
 	ctx    context.Context // of the turns
 	cancel context.CancelFunc
@@ -81,7 +83,7 @@ const claimLimit = 256
 func New(ctx context.Context, store Store, parts Parts, turns int, leaks *guard.Leaks, log *slog.Logger) *Inbox {
 	ctx, cancel := context.WithCancel(ctx)
 	return &Inbox{store: store, parts: parts, leaks: leaks, log: log, slots: make(chan struct{}, max(1, turns)),
-		ctx: ctx, cancel: cancel, lanes: map[ports.Conversation]*lane{}, closed: make(chan struct{})}
+		started: time.Now(), ctx: ctx, cancel: cancel, lanes: map[ports.Conversation]*lane{}, closed: make(chan struct{})}
 }
 
 // Receiver is what the channel of this name delivers into. epoch gives the epoch

@@ -98,14 +98,23 @@ func (x *Inbox) once(l ports.Lease, n *lane) (turn string, err error) {
 	case <-n.news:
 	default:
 	}
-	w, err := guard.Read(x.ctx, x.leaks, "store_load", func(ctx context.Context) (ports.Work, error) { return x.store.Load(ctx, l) })
+	w, err := x.load(l)
 	if err != nil || !due(w) {
 		return "", err
 	}
-	if suspect(w) {
+	switch {
+	case suspect(w):
 		return x.onTrial(l, w, n)
+	case w.Deaths.All > 0:
+		if err := x.takeUp(l, false); err != nil {
+			return "", err
+		}
 	}
 	return x.turn(l, w, n)
+}
+
+func (x *Inbox) load(l ports.Lease) (ports.Work, error) {
+	return guard.Read(x.ctx, x.leaks, "store_load", func(ctx context.Context) (ports.Work, error) { return x.store.Load(ctx, l) })
 }
 
 // turn runs the turn that is due in a slot of its own.

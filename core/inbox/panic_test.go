@@ -29,7 +29,7 @@ func (w waiting) Load(context.Context, ports.Lease) (ports.Work, error) {
 	return ports.Work{Waiting: []ports.Inbox{{Seq: 1, Person: "ann", Route: ports.RouteLane}}}, nil
 }
 
-func (w waiting) Trial(context.Context, ports.Lease) error { return nil }
+func (w waiting) Trial(context.Context, ports.Lease, bool) error { return nil }
 
 func (w waiting) Expire(context.Context, int) (ports.Accepted, error) { return ports.Accepted{}, nil }
 

@@ -9,47 +9,79 @@ import (
 	"dragoman/ports"
 )
 
+// in is a suspect that was let in.
+type in struct {
+	deaths ports.Deaths
+	leave  func(acquitted bool)
+}
+
+// enters lets suspects come one after another; each tells when it is let in.
+func enters(t *testing.T, c *court, suspects ...ports.Deaths) <-chan in {
+	open, let := make(chan struct{}), make(chan in, len(suspects))
+	for _, d := range suspects {
+		go func() {
+			leave, ok := c.enter(t.Context(), open, d)
+			if !ok {
+				t.Error("a suspect was sent away")
+			}
+			let <- in{d, leave}
+		}()
+		synctest.Wait() // the first is in before the others come
+	}
+	return let
+}
+
 func TestOneSuspectAtATimeAndTheLeastSuspectFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var court trial
-		open := make(chan struct{})
+		want := []ports.Deaths{{All: 9, Alone: 2}, {All: 2}, {All: 5}, {All: 3, Alone: 1}}
+		let := enters(t, new(court), want[0], want[3], want[2], want[1])
 		var order []ports.Deaths
-		leaves := make(chan func(), 4)
-		for _, deaths := range []ports.Deaths{{All: 9, Alone: 2}, {All: 3, Alone: 1}, {All: 5}, {All: 2}} {
-			go func() {
-				leave, ok := court.enter(t.Context(), open, deaths)
-				if !ok {
-					t.Error("a suspect was sent away")
-				}
-				order = append(order, deaths)
-				leaves <- leave
-			}()
-			synctest.Wait() // the first is in before the others come
-		}
-		for range 4 {
+		for range want {
 			synctest.Wait()
-			if len(leaves) != 1 {
-				t.Fatalf("%d suspects run at a time", len(leaves))
+			if len(let) != 1 {
+				t.Fatalf("%d suspects are in at a time", len(let))
 			}
-			leave := <-leaves
-			leave()
-			leave() // once is enough
+			s := <-let
+			order = append(order, s.deaths)
+			s.leave(false)
+			s.leave(true) // once is enough
 		}
-		if want := []ports.Deaths{{All: 9, Alone: 2}, {All: 2}, {All: 5}, {All: 3, Alone: 1}}; !slices.Equal(order, want) {
+		if !slices.Equal(order, want) {
 			t.Errorf("the order is %v, want %v", order, want)
+		}
+	})
+}
+
+func TestAcquittalsMakeRoomForMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		let := enters(t, new(court), make([]ports.Deaths, 40)...)
+		var together []int
+		for n := 0; n < 40; {
+			synctest.Wait()
+			list := make([]in, len(let))
+			for i := range list {
+				list[i] = <-let
+			}
+			together, n = append(together, len(list)), n+len(list)
+			for _, s := range list {
+				s.leave(true)
+			}
+		}
+		if together[0] != 1 || together[1] != 2 || together[2] != 4 || len(together) > 6 {
+			t.Errorf("so many were in at a time: %v", together)
 		}
 	})
 }
 
 func TestASuspectThatWaitsLeavesWithTheGateway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var court trial
+		var c court
 		closed := make(chan struct{})
-		first, _ := court.enter(t.Context(), closed, ports.Deaths{})
+		first, _ := c.enter(t.Context(), closed, ports.Deaths{})
 		ctx, cancel := context.WithCancel(t.Context())
 		sent := make(chan bool, 2)
-		go func() { _, ok := court.enter(ctx, closed, ports.Deaths{}); sent <- ok }()
-		go func() { _, ok := court.enter(t.Context(), closed, ports.Deaths{}); sent <- ok }()
+		go func() { _, ok := c.enter(ctx, closed, ports.Deaths{}); sent <- ok }()
+		go func() { _, ok := c.enter(t.Context(), closed, ports.Deaths{}); sent <- ok }()
 		synctest.Wait()
 		cancel()
 		if <-sent {
@@ -59,9 +91,9 @@ func TestASuspectThatWaitsLeavesWithTheGateway(t *testing.T) {
 		if <-sent {
 			t.Error("somebody was let in after the end")
 		}
-		first()
-		if len(court.wait) != 0 || court.busy {
-			t.Errorf("%d wait, busy %v", len(court.wait), court.busy)
+		first(false)
+		if len(c.wait) != 0 || c.in != 0 {
+			t.Errorf("%d wait, %d are in", len(c.wait), c.in)
 		}
 	})
 }

@@ -130,8 +130,8 @@ func (p *people) answer(m telegram.Sent) {
 
 // pair asks the admin to let in who shows a code, again if the gateway died meanwhile.
 func (p *people) pair(sent []telegram.Sent, approve func(string)) {
-	if p.d.access != access.Pairing || time.Since(p.asked) < 200*time.Millisecond {
-		return
+	if p.d.access != access.Pairing || p.w.tg.Pending() > 0 || time.Since(p.asked) < 200*time.Millisecond {
+		return // or what they wrote before is looked at only now, and answered
 	}
 	for _, m := range sent {
 		if code := shownCode.FindStringSubmatch(m.Text); code != nil {

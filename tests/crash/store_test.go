@@ -86,9 +86,9 @@ func (s *store) History(ctx context.Context, l ports.Lease, limit int) ([]ports.
 	return s.inner.History(ctx, l, limit)
 }
 
-func (s *store) Trial(ctx context.Context, l ports.Lease) error {
-	defer s.p.call(beside + "store.Trial")() // only behind two deaths in one place
-	return s.inner.Trial(ctx, l)
+func (s *store) Trial(ctx context.Context, l ports.Lease, alone bool) error {
+	defer s.p.call(beside + "store.Trial")() // only behind a death in one place
+	return s.inner.Trial(ctx, l, alone)
 }
 
 func (s *store) Record(ctx context.Context, l ports.Lease, c ports.Change) error {
@@ -184,7 +184,7 @@ func (s *store) Put(ctx context.Context, r ports.Record) (ports.Record, error) {
 }
 
 func (s *store) Delete(ctx context.Context, r ports.Record) error {
-	defer s.p.call(s.p.now("store.Delete " + r.Kind))()
+	defer s.p.call("store.Delete " + r.Kind)() // the person was told by then, and may be a word further
 	return s.inner.Delete(ctx, r)
 }
 

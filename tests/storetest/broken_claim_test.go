@@ -33,8 +33,12 @@ func (s *flawed) Claim(ctx context.Context, limit int) ([]ports.Lease, error) {
 	case "keeps a trial through a stop":
 		for _, l := range got {
 			if slices.Contains(s.tried, l.In) {
-				err = errors.Join(err, s.Store.Trial(ctx, l))
+				err = errors.Join(err, s.Store.Trial(ctx, l, true))
 			}
+		}
+	case "takes what it claims for taken up":
+		for _, l := range got {
+			err = errors.Join(err, s.Store.Trial(ctx, l, false))
 		}
 	case "claims the idle":
 		if s.life > 1 {

@@ -98,16 +98,16 @@ func (s *flawed) misreadDeaths(w *ports.Work) {
 	}
 }
 
-func (s *flawed) Trial(ctx context.Context, l ports.Lease) error {
+func (s *flawed) Trial(ctx context.Context, l ports.Lease, alone bool) error {
 	switch s.flaw {
 	case "knows no trial":
-		return nil
+		alone = false
 	case "keeps a trial through a stop":
 		s.mu.Lock()
 		s.tried = append(s.tried, l.In)
 		s.mu.Unlock()
 	}
-	return s.Store.Trial(ctx, s.under("Trial", l))
+	return s.Store.Trial(ctx, s.under("Trial", l), alone)
 }
 
 func (s *flawed) misreadMessage(m *ports.Inbox) {

@@ -76,6 +76,7 @@ var deathCatches = []catch{
 	{"deaths/a crash counts and a stop in order does not", "takes a stop for a crash", "after a graceful stop"},
 	{"deaths/a crash counts and a stop in order does not", "counts no crash", "after a crash"},
 	{"deaths/they count before the turn has a row", "counts the deaths of turns alone", "after a crash"},
+	{"deaths/what saw one and only waits is not blamed", "takes what it claims for taken up", "after a crash before it was taken up again"},
 	{"deaths/several share the blame", "blames everybody alone", "after a crash"},
 	{"deaths/only what is on trial is blamed", "knows no trial", "after a crash while b was on trial"},
 	{"deaths/a stop in order ends a trial", "keeps a trial through a stop", "after a crash"},

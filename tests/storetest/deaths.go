@@ -17,9 +17,21 @@ func deathRules() []Rule {
 			t.charged("a crash", charge{a, 1, 1})
 			t.restart()
 			t.charged("a graceful stop", charge{a, 1, 1})
+			t.restart()
+			t.takeUp(a, false)
 			t.crash()
 			t.crash()
 			t.charged("a crash, and one while nobody owned it", charge{a, 2, 2})
+		}),
+		rule("deaths/what saw one and only waits is not blamed", "a storm of crashes right after each start must not make suspects of all", func(t *trial) {
+			t.begin(t.say(a, 1), 1)
+			t.crash()
+			t.claim()
+			t.crash()
+			t.charged("a crash before it was taken up again", charge{a, 1, 1})
+			t.say(b, 1)
+			t.crash()
+			t.charged("a crash beside another that waits", charge{a, 1, 1}, charge{b, 1, 0})
 		}),
 		rule("deaths/they count before the turn has a row", "a message may kill before anything of its turn is written", func(t *trial) {
 			t.say(a, 1)
@@ -34,15 +46,17 @@ func deathRules() []Rule {
 		}),
 		rule("deaths/only what is on trial is blamed", "else a poisonous message among many is never found", func(t *trial) {
 			t.begin(t.say(a, 1), 1)
-			t.ok(t.Trial(t.ctx, t.say(b, 1)), "trial")
+			t.ok(t.Trial(t.ctx, t.say(b, 1), true), "trial")
 			t.crash()
 			t.charged("a crash while b was on trial", charge{a, 0, 0}, charge{b, 1, 1})
+			t.restart()
+			t.takeUp(b, false)
 			t.crash()
 			t.charged("a crash while nothing was on trial", charge{a, 1, 0}, charge{b, 2, 1})
 		}),
 		rule("deaths/a stop in order ends a trial", "the next crash is no fault of it", func(t *trial) {
 			t.say(b, 1)
-			t.ok(t.Trial(t.ctx, t.say(a, 1)), "trial")
+			t.ok(t.Trial(t.ctx, t.say(a, 1), true), "trial")
 			t.restart()
 			t.claim()
 			t.crash()
@@ -52,17 +66,17 @@ func deathRules() []Rule {
 			l := t.say(a, 1)
 			t.crash()
 			t.claim()
-			t.kind(t.Trial(t.ctx, l), ports.KindFenced, "a trial under an old lease")
+			t.kind(t.Trial(t.ctx, l, true), ports.KindFenced, "a trial under an old lease")
 		}),
 		rule("deaths/a step makes them count from 0", "a turn that gets on is not what kills the process", func(t *trial) {
 			turn := t.begin(t.say(a, 1), 1)
 			t.say(b, 1)
 			t.crash()
 			for _, l := range t.claim() {
+				t.ok(t.Trial(t.ctx, l, l.In == a), "trial")
 				if l.In != a {
 					continue
 				}
-				t.ok(t.Trial(t.ctx, l), "trial")
 				t.ok(t.Record(t.ctx, l, ports.Change{Turn: turn, Person: ann, Steps: []ports.Step{{Index: 1, Kind: ports.StepStart, Body: body("start")}}}), "record")
 				t.want(t.load(l).Deaths == ports.Deaths{}, "after a step it has %+v", t.load(l).Deaths)
 			}
@@ -90,6 +104,11 @@ func deathRules() []Rule {
 			t.charged("a crash", charge{a, 0, 0}, charge{b, 1, 1})
 		}),
 	}
+}
+
+// takeUp claims what there is and notes that the conversation runs again.
+func (t *trial) takeUp(in ports.Conversation, alone bool) {
+	t.ok(t.Trial(t.ctx, t.takeOver(in), alone), "trial")
 }
 
 // charge is what a conversation is charged with.
