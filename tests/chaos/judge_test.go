@@ -1,0 +1,358 @@
+package chaos
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"dragoman/ports"
+	"dragoman/tests/fake/telegram"
+)
+
+// evidence is all that is known when nothing moves any more.
+type evidence struct {
+	people  []*person
+	sent    map[int64][]telegram.Sent // what each chat shows
+	posts   []*post
+	kills   []kill // one for each life but the last
+	rows    rows
+	effects map[string]int
+}
+
+// How long before a kill a send may have been answered and yet count as open: the
+// mark is a commit, and the platform sees only its own end.
+const (
+	marking = 100 * time.Millisecond // usually
+	// markingBusy is the same on a machine that has much else to do, and markingMost
+	// for the odd one. What is open at a kill is bounded all the same.
+	markingBusy = time.Second
+	markingMost = 5 * time.Second
+)
+
+// verdict is what came of it.
+type verdict struct {
+	messages, answers, stopped, questions int
+	lost, outOfOrder, wrong               int
+	doubled, leftPreviews, openSends      int
+	mostAtOneKill                         int
+	givenUp, failed                       int // messages
+	effects, again, twice, unasked        int
+	tookP50, tookP99, tookMost            int64 // ms, of turns that asked nothing
+
+	faults []string
+	places map[int64]int   // number of a conversation by its chat
+	named  map[string]bool // words that an answer names where it should
+	copies map[string]int  // of what should be there once, by chat and identity
+}
+
+func judge(e evidence) verdict {
+	v := verdict{places: map[int64]int{}, named: map[string]bool{}, copies: map[string]int{}}
+	for _, p := range e.people {
+		v.places[p.id] = p.number
+		v.messages += len(p.words) + p.stops + p.typed
+	}
+	posted := map[[2]int64]bool{}
+	for _, p := range e.posts {
+		posted[[2]int64{p.chat, int64(p.id)}] = true
+	}
+	refs := map[string]bool{}
+	for _, id := range slices.Sorted(maps.Keys(e.sent)) {
+		v.judgeChat(e, id, posted, refs)
+	}
+	v.judgeNotes(e)
+	v.judgeWords(e, refs)
+	v.judgeQuestions(e)
+	v.judgeDoubles(e)
+	v.judgeEffects(e)
+	if took := e.rows.took; len(took) > 0 {
+		v.tookP50, v.tookP99, v.tookMost = took[len(took)/2], took[len(took)*99/100], took[len(took)-1]
+	}
+	return v
+}
+
+func (v *verdict) fault(format string, args ...any) {
+	v.faults = append(v.faults, fmt.Sprintf(format, args...))
+}
+
+// few are as many faults as anybody reads.
+func few(faults []string) []string {
+	const most = 25
+	if len(faults) <= most {
+		return faults
+	}
+	return append(slices.Clone(faults[:most]), fmt.Sprintf("and %d more", len(faults)-most))
+}
+
+// judgeChat goes through what a chat shows, from the top.
+func (v *verdict) judgeChat(e evidence, id int64, posted map[[2]int64]bool, refs map[string]bool) {
+	latest := map[int]int{} // by slot, the first word of the last answer
+	answerOf := map[string]string{}
+	for _, m := range e.sent[id] {
+		if !posted[[2]int64{id, int64(m.ID)}] {
+			v.fault("chat %d shows message %d, which nobody saw being posted", id, m.ID)
+		}
+		kind, words := classify(m.Text)
+		switch kind {
+		case isAnswer:
+			v.judgeAnswer(e, id, m, words, latest, answerOf)
+			v.copy(id, strings.Join(words, " "))
+		case isPreview:
+			v.leftPreviews++
+		case isFailure:
+			refs[words[0]] = true
+			v.copy(id, "failure "+words[0])
+		case isOther:
+			v.fault("chat %d shows %q", id, m.Text)
+		case isWordless:
+			if id > 0 {
+				v.fault("chat %d: an answer to nothing", id)
+			}
+		}
+	}
+}
+
+// judgeAnswer looks at whether an answer is where it belongs, and in its order.
+func (v *verdict) judgeAnswer(e evidence, id int64, m telegram.Sent, words []string, latest map[int]int, answerOf map[string]string) {
+	v.answers++
+	list := strings.Join(words, " ")
+	chat, slot, first := split(words[0])
+	last := 0
+	for _, w := range words {
+		c, s, n := split(w)
+		if c != v.places[id] || s != slot {
+			v.wrong++
+			v.fault("chat %d: an answer to another: %s", id, list)
+			return
+		}
+		if n <= last {
+			v.outOfOrder++
+			v.fault("chat %d: the answer names words out of order: %s", id, list)
+		}
+		last = n
+		if was, ok := answerOf[w]; ok && was != list {
+			v.wrong++
+			v.fault("chat %d: %s is answered by two answers: %s, and %s", id, w, was, list)
+		}
+		answerOf[w] = list
+		v.named[w] = true
+	}
+	if first < latest[slot] {
+		v.outOfOrder++
+		v.fault("chat %d: the answer to %s stands below that to a later message", id, list)
+	}
+	latest[slot] = max(latest[slot], first)
+	if id > 0 {
+		return
+	}
+	if p := personOf(e, chat, slot); p == nil || !p.ids[m.ReplyTo] {
+		v.wrong++
+		v.fault("chat %d: the answer to %s points at message %d, which is another person's", id, list, m.ReplyTo)
+	}
+}
+
+func personOf(e evidence, number, slot int) *person {
+	for _, p := range e.people {
+		if p.number == number && p.slot == slot {
+			return p
+		}
+	}
+	return nil
+}
+
+// split takes a word apart.
+func split(word string) (chat, slot, n int) {
+	if _, err := fmt.Sscanf(word, "c%dp%dm%d", &chat, &slot, &n); err != nil {
+		return -1, -1, -1
+	}
+	return chat, slot, n
+}
+
+// copy counts something that should be there once.
+func (v *verdict) copy(chat int64, identity string) {
+	k := strconv.FormatInt(chat, 10) + ": " + identity
+	if v.copies[k]++; v.copies[k] > 1 {
+		v.doubled++
+	}
+}
+
+// judgeWords looks for the end of each message.
+func (v *verdict) judgeWords(e evidence, refs map[string]bool) {
+	for _, p := range e.people {
+		for _, w := range p.words {
+			turns := e.rows.ofWord[w.text]
+			if len(turns) > 1 {
+				v.fault("%s is in the inbox %d times", w.text, len(turns))
+			}
+			if v.named[w.text] {
+				continue
+			}
+			turn := turnRow{}
+			if len(turns) > 0 {
+				turn = e.rows.turns[turns[0]]
+			}
+			switch {
+			case turn.outcome == string(ports.OutcomeStopped): // its note is looked for by judgeNotes
+			case turn.outcome == string(ports.OutcomeFailed) && refs[ports.Ref(turns[0])]:
+			default:
+				v.lost++
+				v.fault("%s (%s) is lost: turn %v, outcome %q", w.text, w.verb, turns, turn.outcome)
+			}
+		}
+	}
+}
+
+// judgeNotes looks at what names no word: each turn that ended so has its note.
+func (v *verdict) judgeNotes(e evidence) {
+	want := map[string]map[kind]int{}
+	failedTurns := map[string]bool{}
+	for id, t := range e.rows.turns {
+		if want[t.conv] == nil {
+			want[t.conv] = map[kind]int{}
+		}
+		switch {
+		case t.outcome == string(ports.OutcomeStopped):
+			want[t.conv][isStopped]++
+		case t.outcome == string(ports.OutcomeFailed):
+			failedTurns[ports.Ref(id)] = true
+		case t.idle:
+			want[t.conv][isIdle]++
+		case !t.lane:
+			want[t.conv][isNotYours]++
+		}
+	}
+	stops := map[int64]int{}
+	for _, p := range e.people {
+		stops[p.id] += p.stops
+	}
+	for id, list := range e.sent {
+		conv := ports.Conversation{Channel: "tg", Chat: strconv.FormatInt(id, 10)}.String()
+		if n := e.rows.stops[conv]; n != stops[id] {
+			v.lost += max(0, stops[id]-n)
+			v.fault("chat %d: %d stops were said, %d are in the inbox", id, stops[id], n)
+		}
+		got := map[kind]int{}
+		for _, m := range list {
+			k, words := classify(m.Text)
+			if k == isFailure {
+				v.judgeFailure(m.Text, words[0], failedTurns)
+			}
+			got[k]++
+		}
+		for _, k := range []kind{isStopped, isIdle, isNotYours} {
+			if extra := got[k] - want[conv][k]; extra >= 0 {
+				v.doubled += extra
+				continue
+			}
+			v.lost += want[conv][k] - got[k]
+			v.fault("chat %d: %d turns ended with note %d, and the chat shows %d", id, want[conv][k], k, got[k])
+		}
+		v.stopped += got[isStopped]
+	}
+}
+
+// judgeFailure counts the failures that people were told of.
+func (v *verdict) judgeFailure(text, ref string, turns map[string]bool) {
+	if !turns[ref] {
+		v.fault("the reference %s is of no turn that failed", ref)
+	}
+	if strings.Contains(text, "interrupted") {
+		v.givenUp++
+		return
+	}
+	v.failed++
+	v.fault("a turn failed: %q", text)
+}
+
+// judgeQuestions looks for prompts that were posted twice.
+func (v *verdict) judgeQuestions(e evidence) {
+	seen := map[string]bool{}
+	for _, p := range e.posts {
+		if p.question == "" {
+			continue
+		}
+		if !seen[p.question] {
+			seen[p.question] = true
+			v.questions++
+		}
+		v.copy(p.chat, "question "+p.question)
+	}
+}
+
+// open reports whether the send was open when its life was killed, or had been
+// answered at most so long before.
+func (p *post) open(kills []kill, marking time.Duration) bool {
+	if p.life < 1 || p.life > len(kills) { // the last life drained
+		return false
+	}
+	k := kills[p.life-1]
+	return !k.drained && (p.ended.IsZero() || p.ended.After(k.asked.Add(-marking)))
+}
+
+// judgeDoubles holds what is there more than once to the kills. What the gateway
+// did not mark as sent it sent again: by its rows these are as many as are doubled
+// in the chats.
+func (v *verdict) judgeDoubles(e evidence) {
+	unmarked, busy := 0, 0
+	at := map[int]int{} // by life
+	for _, p := range e.posts {
+		if p.open(e.kills, marking) {
+			v.openSends++
+		}
+		if p.open(e.kills, markingBusy) {
+			busy++
+		}
+		if e.rows.marked[fmt.Sprintf("%d/%d", p.chat, p.id)] {
+			continue
+		}
+		unmarked++
+		if !p.open(e.kills, markingMost) {
+			v.fault("message %d of chat %d was not marked as sent, and was not on its way when life %d was killed", p.id, p.chat, p.life)
+			continue
+		}
+		at[p.life]++
+		v.mostAtOneKill = max(v.mostAtOneKill, at[p.life])
+	}
+	for life, n := range at {
+		if n > sendsInFlight {
+			v.fault("the end of life %d doubled %d messages, more than %d", life, n, sendsInFlight)
+		}
+	}
+	if unmarked != v.doubled+v.leftPreviews {
+		v.fault("%d messages were doubled and %d previews left behind, and %d were not marked as sent", v.doubled, v.leftPreviews, unmarked)
+	}
+	if v.doubled > busy {
+		v.fault("%d messages were doubled, and %d sends were open at the kills", v.doubled, busy)
+	}
+}
+
+// judgeEffects holds what the tools did to what people said to it.
+func (v *verdict) judgeEffects(e evidence) {
+	verbs, yes, again := map[string]string{}, map[string]int{}, map[string]int{}
+	for _, p := range e.people {
+		for _, w := range p.words {
+			verbs[w.text] = w.verb
+		}
+		maps.Copy(yes, p.yes)
+		maps.Copy(again, p.again)
+	}
+	for k, n := range e.effects {
+		v.effects += n
+		v.again += n - 1
+		word, index, _ := strings.Cut(k, "/")
+		plan := plans[verbs[word]]
+		i, err := strconv.Atoi(index)
+		switch {
+		case err != nil || i < 0 || i >= len(plan):
+			v.fault("an effect that nobody asked for: %s", k)
+		case n > 1+again[k]:
+			v.twice++
+			v.fault("%s had its effect %d times, and its person said %d times to run it again", k, n, again[k])
+		case plan[i] == "write" && yes[k] == 0:
+			v.unasked++
+			v.fault("%s ran without a yes", k)
+		}
+	}
+}
