@@ -26,7 +26,7 @@ func TestSmoke(t *testing.T) {
 	history := filepath.Join(dir, "history.jsonl")
 	args := []string{
 		"-bin", gatewayBinary(t), "-chats", "3", "-seconds", "0.6", "-rounds", "1",
-		"-starts", "1", "-settle", "300ms", "-dir", dir, "-history", history,
+		"-starts", "1", "-settle", "300ms", "-kills", "2", "-inflight", "5", "-dir", dir, "-history", history,
 	}
 	var out, progress bytes.Buffer
 	if err := run(t.Context(), args, &out, &progress); err != nil {
@@ -46,6 +46,10 @@ func TestSmoke(t *testing.T) {
 				t.Errorf("%s, tool %t: %+v", name, s.Tool, one)
 			}
 		}
+	}
+	if k := r.Recovery; k == nil || k.Kills != 2 || k.InFlight != 5 || k.PollMS <= 0 || k.FirstMS <= 0 || k.AllMS < k.FirstMS ||
+		k.FirstWorstMS < k.FirstMS || k.AllWorstMS < k.AllMS || k.AllWorstMS > milliseconds(answerWithin) {
+		t.Errorf("after a SIGKILL: %+v", k)
 	}
 	for _, row := range r.Rows {
 		for name, f := range map[string]Figures{"gateway": row.Gateway, "bare": row.Bare} {
@@ -73,7 +77,7 @@ func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	progress := &cancelling{at: "128 chats", cancel: func() { time.AfterFunc(time.Second, cancel) }}
-	args := []string{"-bin", gatewayBinary(t), "-chats", "128", "-seconds", "30", "-starts", "0", "-dir", dir, "-history", "-"}
+	args := []string{"-bin", gatewayBinary(t), "-chats", "128", "-seconds", "30", "-starts", "0", "-kills", "0", "-dir", dir, "-history", "-"}
 	began := time.Now()
 	if err := run(ctx, args, &bytes.Buffer{}, progress); err == nil {
 		t.Error("it went on to the end")
@@ -279,12 +283,14 @@ func TestHistoryAndCompare(t *testing.T) {
 		t.Errorf("nothing to compare: %v", err)
 	}
 	one := Result{Date: time.Unix(1e9, 0).UTC(), Commit: "aaa", Go: "go1.26", Cores: 2, Seconds: 5, Rounds: 3, SyncMS: 0.5,
-		Starts: []StartRow{{Gateway: Start{FirstPollMS: 20, IdleMB: 40}}},
+		Starts:   []StartRow{{Gateway: Start{FirstPollMS: 20, IdleMB: 40}}},
+		Recovery: &Recovery{InFlight: 200, Kills: 5, FirstMS: 300, AllMS: 400},
 		Rows: []Row{
 			{Name: "1 chat", Load: Load{Chats: 1}, Gateway: Figures{Turns: 10, TurnsPerSecond: 100, CPU: 2}},
 			{Name: "16 chats", Load: Load{Chats: 16}, Gateway: Figures{Turns: 10, TurnsPerSecond: 300, CPU: 2}},
 		}}
 	two := one
+	two.Recovery = &Recovery{InFlight: 200, Kills: 5, FirstMS: 360, AllMS: 400}
 	two.Commit, two.Rows = "bbb", []Row{{Name: "1 chat", Load: Load{Chats: 1}, Gateway: Figures{Turns: 10, TurnsPerSecond: 150, CPU: 1}}}
 	for _, r := range []Result{one, two} {
 		if err := appendHistory(file, r); err != nil {
@@ -299,7 +305,7 @@ func TestHistoryAndCompare(t *testing.T) {
 	if err := compareLast(&out, file); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"aaa", "bbb", "+50%", "-50%", "+0%"} {
+	for _, want := range []string{"aaa", "bbb", "+50%", "-50%", "+0%", "+20%"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("it does not say %q:\n%s", want, out.String())
 		}
@@ -317,11 +323,12 @@ func TestHistoryAndCompare(t *testing.T) {
 
 func TestTable(t *testing.T) {
 	r := Result{Commit: "abc+", Go: "go1.26", Cores: 2, Seconds: 5, Rounds: 3,
-		Starts: []StartRow{{Gateway: Start{FirstPollMS: 61, IdleMB: 39}, Bare: Start{FirstPollMS: 30.5, IdleMB: 13}}},
+		Starts:   []StartRow{{Gateway: Start{FirstPollMS: 61, IdleMB: 39}, Bare: Start{FirstPollMS: 30.5, IdleMB: 13}}},
+		Recovery: &Recovery{InFlight: 200, Kills: 5, PollMS: 90, FirstMS: 208, FirstWorstMS: 407, AllMS: 316, AllWorstMS: 886},
 		Rows: []Row{{Name: "128 chats", Load: Load{Chats: 128}, Gateway: Figures{TurnsPerSecond: 1200, CPU: 1.5, Others: 0.2},
 			Bare: Figures{TurnsPerSecond: 2400, CPU: 0.5}}}}
 	text := r.Table()
-	for _, want := range []string{"|    61.0 | 30.5 | 2.00 |", "| 128 chats |    1200 | 2400 | 2.00 |", "20% !", "MISSED", "|   1200 |    met |", "abc+"} {
+	for _, want := range []string{"|    61.0 | 30.5 | 2.00 |", "| 128 chats |    1200 | 2400 | 2.00 |", "20% !", "MISSED", "|   1200 |    met |", "abc+", "|         208 |   407 |", "|    208 |    met |"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("it does not say %q:\n%s", want, text)
 		}
@@ -340,7 +347,7 @@ func TestTable(t *testing.T) {
 func TestParse(t *testing.T) {
 	for _, bad := range [][]string{
 		{"-chats", "0"}, {"-chats", "x"}, {"-chats", "1,"}, {"-chats", "10001"},
-		{"-seconds", "0"}, {"-rounds", "0"}, {"-starts", "-1"}, {"-depth", "0"},
+		{"-seconds", "0"}, {"-rounds", "0"}, {"-starts", "-1"}, {"-depth", "0"}, {"-kills", "-1"}, {"-inflight", "0"}, {"-inflight", "10001"},
 		{"run"}, {"-what"},
 	} {
 		if _, err := parse(bad, &bytes.Buffer{}); err == nil {

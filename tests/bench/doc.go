@@ -18,6 +18,8 @@
 //   - added: from the moment that an update leaves the platform to the moment that
 //     its answer arrives there, without the time for which the model was told to think
 //   - whole: from the moment that a person wrote to the answer, all in all
+//   - SIGKILL: from the kill, with 200 turns whose model thinks and a restart at
+//     once, to the first and to the last of their answers
 //   - CPU: user and system time of the gateway's process, and apart from it that
 //     of its tool server, of the fakes with the load, and of everybody else
 //

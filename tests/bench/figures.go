@@ -11,17 +11,18 @@ import (
 
 // Result is one run, and a line of the history.
 type Result struct {
-	Date    time.Time  `json:"date"`
-	Commit  string     `json:"commit"`
-	Go      string     `json:"go"`
-	Cores   int        `json:"cores"`
-	Note    string     `json:"note,omitempty"`
-	Seconds float64    `json:"seconds"`
-	Rounds  int        `json:"rounds"`
-	Depth   int        `json:"depth"`   // messages of a chat
-	SyncMS  float64    `json:"sync_ms"` // of 4 KiB written to the disk and synced, median
-	Starts  []StartRow `json:"starts,omitempty"`
-	Rows    []Row      `json:"rows,omitempty"`
+	Date     time.Time  `json:"date"`
+	Commit   string     `json:"commit"`
+	Go       string     `json:"go"`
+	Cores    int        `json:"cores"`
+	Note     string     `json:"note,omitempty"`
+	Seconds  float64    `json:"seconds"`
+	Rounds   int        `json:"rounds"`
+	Depth    int        `json:"depth"`   // messages of a chat
+	SyncMS   float64    `json:"sync_ms"` // of 4 KiB written to the disk and synced, median
+	Starts   []StartRow `json:"starts,omitempty"`
+	Recovery *Recovery  `json:"recovery,omitempty"`
+	Rows     []Row      `json:"rows,omitempty"`
 }
 
 // StartRow is the start and the weight of both systems.

@@ -25,6 +25,7 @@ func goals() []goal {
 		{"first poll, new database", false, 60, "ms", onStart(false, func(s Start) float64 { return s.FirstPollNewMS })},
 		{"idle RSS", false, 40, "MB", idle(false)},
 		{"idle RSS, one MCP server", false, 40, "MB", idle(true)},
+		{"SIGKILL to the next answer, 200 turns in flight", false, 500, "ms", onRecovery(200)},
 		{"added p50, 1 chat", false, 5, "ms", onRow(Load{Chats: 1}, func(f Figures) float64 { return f.AddedP50MS })},
 		{"whole p50, 512 chats, model 200ms, pause 1s", false, 230, "ms",
 			onRow(Load{Chats: 512, Delay: slow, Pause: time.Second}, func(f Figures) float64 { return f.WholeP50MS })},
@@ -43,6 +44,15 @@ func onStart(tool bool, get func(Start) float64) func(Result) (float64, bool) {
 			}
 		}
 		return 0, false
+	}
+}
+
+func onRecovery(inFlight int) func(Result) (float64, bool) {
+	return func(r Result) (float64, bool) {
+		if r.Recovery == nil || r.Recovery.InFlight != inFlight {
+			return 0, false
+		}
+		return r.Recovery.FirstMS, true
 	}
 }
 

@@ -87,6 +87,10 @@ func compare(before, after Result) string {
 			}
 		}
 	}
+	if a, b := before.Recovery, after.Recovery; a != nil && b != nil && a.InFlight == b.InFlight {
+		add("SIGKILL", "first answer ms", a.FirstMS, b.FirstMS)
+		add("SIGKILL", "last answer ms", a.AllMS, b.AllMS)
+	}
 	for _, b := range after.Rows {
 		for _, a := range before.Rows {
 			if a.Load == b.Load {

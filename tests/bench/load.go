@@ -86,10 +86,16 @@ func (c *chatter) chat(ctx context.Context, quit <-chan struct{}, first time.Dur
 	}
 }
 
-// say asks and waits for the answer.
-func (c *chatter) say(ctx context.Context, n int) error {
+// ask begins a turn.
+func (c *chatter) ask(n int) *turn {
 	t := c.begin(n)
 	c.rig.platform.User(t.chat, "Ann "+strconv.Itoa(c.slot)).Say("How much is 17 times 3, and how do I see that by heart? " + t.ref)
+	return t
+}
+
+// say asks and waits for the answer.
+func (c *chatter) say(ctx context.Context, n int) error {
+	t := c.ask(n)
 	late := time.NewTimer(answerWithin)
 	defer late.Stop()
 	select {

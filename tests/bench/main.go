@@ -73,10 +73,12 @@ func parse(args []string, usage io.Writer) (options, error) {
 	seconds := f.Float64("seconds", 5, "how long a row is measured, after a warm-up of a third of that")
 	f.IntVar(&opt.rounds, "rounds", 3, "how often each row is measured; the medians count")
 	f.IntVar(&opt.starts, "starts", 5, "how often the start is measured; 0 = not")
+	f.IntVar(&opt.kills, "kills", 5, "how often the gateway is killed to see when it answers again; 0 = not")
+	f.IntVar(&opt.inFlight, "inflight", 200, "how many turns are in flight at such a kill")
 	f.IntVar(&opt.depth, "depth", 20, "after how many messages a chat makes room for another")
 	f.StringVar(&opt.only, "only", "", "rows whose name contains this, as: tool, limits, \"128 chats\"")
 	f.DurationVar(&opt.settle, "settle", 3*time.Second, "how long after its first poll a system that does nothing is weighed")
-	quick := f.Bool("quick", false, "-chats 1,16,128 -seconds 1.5 -rounds 1 -starts 2")
+	quick := f.Bool("quick", false, "-chats 1,16,128 -seconds 1.5 -rounds 1 -starts 2 -kills 2")
 	f.BoolVar(&opt.noBare, "nobare", false, "leave the bare loop out")
 	f.StringVar(&opt.bin, "bin", "", "measure this binary instead of building one")
 	f.StringVar(&opt.dir, "dir", os.TempDir(), "folder on the disk that the gateway's data shall lie on")
@@ -98,8 +100,8 @@ func parse(args []string, usage io.Writer) (options, error) {
 		opt.quick(given, chats, seconds)
 	}
 	opt.window = time.Duration(*seconds * float64(time.Second))
-	if opt.window < 100*time.Millisecond || opt.rounds < 1 || opt.starts < 0 || opt.depth < 1 {
-		return opt, errors.New("-seconds must be at least 0.1, -rounds and -depth 1, -starts 0")
+	if opt.window < 100*time.Millisecond || opt.rounds < 1 || opt.starts < 0 || opt.depth < 1 || opt.kills < 0 || opt.inFlight < 1 || opt.inFlight > maxChats {
+		return opt, errors.New("-seconds must be at least 0.1, -rounds, -depth and -inflight 1, -starts and -kills 0")
 	}
 	for _, n := range strings.Split(*chats, ",") {
 		c, err := strconv.Atoi(strings.TrimSpace(n))
@@ -124,6 +126,9 @@ func (o *options) quick(given map[string]bool, chats *string, seconds *float64) 
 	}
 	if !given["starts"] {
 		o.starts = 2
+	}
+	if !given["kills"] {
+		o.kills = 2
 	}
 }
 

@@ -40,6 +40,9 @@ func measureAll(ctx context.Context, opt options, progress io.Writer) (result Re
 	if err := m.starts(ctx, &result); err != nil {
 		return result, err
 	}
+	if err := m.recovery(ctx, &result); err != nil {
+		return result, err
+	}
 	return result, m.rows(ctx, &result)
 }
 

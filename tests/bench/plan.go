@@ -11,14 +11,16 @@ const maxChats = 10_000
 
 // plan is what is measured, how long and how often.
 type plan struct {
-	chats  []int
-	window time.Duration
-	rounds int
-	starts int
-	settle time.Duration // from the first poll until memory is read
-	depth  int           // messages of a chat until another one takes its place
-	only   string
-	noBare bool
+	chats    []int
+	window   time.Duration
+	rounds   int
+	starts   int
+	kills    int // how often the gateway is killed with turns in flight
+	inFlight int
+	settle   time.Duration // from the first poll until memory is read
+	depth    int           // messages of a chat until another one takes its place
+	only     string
+	noBare   bool
 }
 
 // Load is one kind of load.

@@ -21,6 +21,9 @@ type rig struct {
 	polled   chan time.Time // the first poll
 	chatters []*chatter
 
+	held    chan struct{} // the model thinks until it is closed; nil: it answers at once
+	holding sync.Mutex    // guards held
+
 	limited   atomic.Int64 // posts refused as too many
 	noResult  atomic.Int64 // tool calls that gave something else
 	doubles   atomic.Int64 // answers posted again
@@ -61,6 +64,15 @@ func (r *rig) close() {
 	r.model.Close()
 }
 
+// hold makes the model think until release is called.
+func (r *rig) hold() (release func()) {
+	held := make(chan struct{})
+	r.holding.Lock()
+	r.held = held
+	r.holding.Unlock()
+	return sync.OnceFunc(func() { close(held) })
+}
+
 // called hears every call of the bot.
 func (r *rig) called(method string) {
 	if method != "getUpdates" {
@@ -93,6 +105,12 @@ var reference = regexp.MustCompile(`ref \d+-\d+$`)
 // answer is what the model says: a few sentences with some Markdown, as models
 // like to. With a tool it is called first.
 func (r *rig) answer(q model.Request) model.Reply {
+	r.holding.Lock()
+	held := r.held
+	r.holding.Unlock()
+	if held != nil {
+		<-held
+	}
 	last := q.Last()
 	if r.load.Tool && last.Role == "user" {
 		return model.Reply{Calls: []model.Call{{Name: toolName, Arguments: toolArguments}}}

@@ -17,6 +17,9 @@ func (r Result) Table() string {
 	if len(r.Starts) > 0 {
 		b.WriteString("\n" + r.startTable())
 	}
+	if r.Recovery != nil {
+		b.WriteString("\n" + r.Recovery.table())
+	}
 	if len(r.Rows) > 0 {
 		b.WriteString("\n" + r.loadTable())
 		b.WriteString("\nms added: from the update's leaving to the answer's arrival, without the model's set time; whole: from the question on.\n" +
@@ -52,6 +55,19 @@ func (r Result) startTable() string {
 		}
 	}
 	return grid([]string{"start", "", "gateway", "bare", "x"}, rows)
+}
+
+func (r *Recovery) table() string {
+	others := fmt.Sprintf("%.0f%%", 100*r.Others)
+	if r.Others > noisy {
+		others += " !"
+	}
+	return grid([]string{fmt.Sprintf("SIGKILL with %d turns in flight", r.InFlight), fmt.Sprintf("median of %d", r.Kills), "worst"}, [][]string{
+		{"to the next life's first poll, ms", number(r.PollMS), ""},
+		{"to the first answer, ms", number(r.FirstMS), number(r.FirstWorstMS)},
+		{"to the last of the answers, ms", number(r.AllMS), number(r.AllWorstMS)},
+		{"others", "", others},
+	})
 }
 
 func (r Result) loadTable() string {
