@@ -28,10 +28,10 @@ const (
 	// runGrace is how long an adapter may take to end what it runs: an MCP server
 	// is asked, then told, then killed.
 	runGrace = 10 * time.Second
-	// lastSources is how long tool sources are waited for by a gateway that was told
-	// to stop at once: long enough for a child that leaves at the end of its input,
-	// or at SIGTERM. What is deaf dies with us.
-	lastSources = 2500 * time.Millisecond
+	// hurry is how long a gateway that was told to stop at once waits for what it
+	// runs: long enough for a child that leaves at the end of its input, or at
+	// SIGTERM. What is deaf dies with us.
+	hurry = 2500 * time.Millisecond
 )
 
 // runChannel keeps one channel receiving until ctx ends, whatever its adapter does.
@@ -170,24 +170,29 @@ func (g *Gateway) startSources(hard context.Context) (stop func()) {
 	}
 	return func() {
 		cancel()
-		ended := make(chan struct{})
-		go func() { work.Wait(); close(ended) }()
-		hurry := hard.Done()
 		if !g.serving() {
-			hurry = nil
-		}
-		select {
-		case <-ended:
+			work.Wait()
 			return
-		case <-hurry:
 		}
-		over := time.NewTimer(lastSources)
-		defer over.Stop()
-		select {
-		case <-ended:
-		case <-over.C:
-			g.log.Warn("tool_sources_left_behind", "grace", lastSources)
-		}
+		g.leave("tool_sources", hard.Done(), work.Wait)
+	}
+}
+
+// leave waits for what was told to end, and not long once the gateway is to stop at once.
+func (g *Gateway) leave(what string, atOnce <-chan struct{}, wait func()) {
+	ended := make(chan struct{})
+	go func() { wait(); close(ended) }()
+	select {
+	case <-ended:
+		return
+	case <-atOnce:
+	}
+	over := time.NewTimer(hurry)
+	defer over.Stop()
+	select {
+	case <-ended:
+	case <-over.C:
+		g.log.Warn("left_behind", "what", what, "grace", hurry)
 	}
 }
 

@@ -123,7 +123,8 @@ func (g *Gateway) FirstAdminCode(ctx context.Context) (string, error) {
 }
 
 // Run serves until ctx ends, then drains, for at most Options.Drain; hard ends
-// the drain at once. It returns when everything it started has ended.
+// the drain at once. It returns when everything it started has ended, but for what
+// is deaf to hard.
 func (g *Gateway) Run(ctx, hard context.Context) error {
 	box := outbox.New(hard, g.opt.Store, &g.leaks, g.log)
 	for _, c := range g.opt.Channels {
@@ -155,8 +156,8 @@ func (g *Gateway) Run(ctx, hard context.Context) error {
 	}
 	g.log.Info("gateway_draining", "busy", in.Busy(), "timeout", g.opt.Drain)
 	stopReceiving()
-	work.Wait()
-	g.drain(hard, in, box)
+	work.Go(func() { g.drain(hard, in, box) })
+	g.leave("receivers", hard.Done(), work.Wait)
 	sources()
 	g.log.Info("gateway_stopped")
 	return err

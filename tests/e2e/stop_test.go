@@ -180,7 +180,7 @@ func TestAStopIsShort(t *testing.T) {
 		ann.Say("do it")
 		s.begun(t, 1)
 		s.ends(t, 0, func() { s.proc.signal(syscall.SIGTERM) })
-		s.WaitLine("tool_sources_left_behind", 0)
+		s.WaitLine("left_behind", 0)
 		s.again()
 		s.outcome(t, ann, 1, contains("I was interrupted"))
 		if n := s.runs(); n != 1 {
