@@ -28,7 +28,10 @@ func serveTerminals(stop context.Context, mux *http.ServeMux, find Terminals) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		defer context.AfterFunc(stop, cancel)()
-		return use(ctx, t)
+		if err := use(ctx, t); err == nil || stop.Err() == nil {
+			return err
+		}
+		return ports.Errorf(ports.KindUnavailable, "control socket", "the gateway went away")
 	}
 	method(mux, "terminal/say", func(ctx context.Context, a arguments) (said ports.Said, err error) {
 		err = within(ctx, a, func(ctx context.Context, t ports.Terminal) error {
