@@ -39,6 +39,15 @@ func (c *Channel) getStream(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusBadRequest, "The place to go on from is not a number.")
 		return
 	}
+	if ahead, err := c.ahead(ctx, chat, after); err != nil || ahead {
+		if err != nil {
+			c.warn("feed not readable", chat, err)
+			refuse(w, http.StatusServiceUnavailable, "The chat cannot be read at the moment.")
+			return
+		}
+		refuse(w, http.StatusGone, "This chat has gone back to an earlier state. Please load the page again.")
+		return
+	}
 	ear, hangUp, ok := c.hub.listen(chat)
 	if !ok {
 		refuse(w, http.StatusTooManyRequests, "This chat is open in too many windows. Please close one.")
@@ -57,6 +66,20 @@ func (c *Channel) getStream(w http.ResponseWriter, r *http.Request) {
 	if err := s.run(ctx); err != nil && ctx.Err() == nil {
 		c.log.Debug("web_stream_ended", "chat", chat, "err", err)
 	}
+}
+
+// ahead reports whether a reader has seen more than there is: old data was restored.
+func (c *Channel) ahead(ctx context.Context, chat string, after int64) (bool, error) {
+	if after <= 0 {
+		return false, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	last, err := c.feed.Tail(ctx, chat, -1, 1)
+	if err != nil {
+		return false, wrap("tail", err)
+	}
+	return len(last) == 0 || last[0].Seq < after, nil
 }
 
 // resumePoint is the seq that the reader has already: by the header after a lost

@@ -100,6 +100,9 @@ func TestStreamResumes(t *testing.T) {
 	expect(b.tail("?after=1", "Last-Event-ID", "449"), 450, 450)
 	expect(b.tail("", "Last-Event-ID", "5"), 6, 450)
 	expect(b.tail("?after=450"), 451, 450)
+	if resp, body := b.get("/api/stream?after=451"); resp.StatusCode != http.StatusGone || !strings.Contains(body, "load the page again") {
+		t.Errorf("a page that has seen more than there is: %d %s", resp.StatusCode, body)
+	}
 	for _, bad := range []string{"-1", "x", "1e3"} {
 		if resp, _ := b.get("/api/stream?after=" + bad); resp.StatusCode != http.StatusBadRequest {
 			t.Errorf("after=%s is %d", bad, resp.StatusCode)

@@ -25,7 +25,7 @@ export function connect(on) {
     try {
       alive();
       const answer = await fetch(`/api/stream?after=${seq}`, { signal: mine.signal, cache: "no-store" });
-      if (answer.status === 401) return location.reload();
+      if (answer.status === 401 || answer.status === 410) return location.reload();
       if (answer.status === 429) words = (await answer.json()).error;
       if (!answer.ok) throw new Error(`status ${answer.status}`);
       failures = 0;
