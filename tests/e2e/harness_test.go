@@ -16,11 +16,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -182,10 +184,16 @@ func (g *gateway) cleanup() {
 }
 
 // freeAddress asks the kernel for a port. Another process may take it before the
-// gateway does; the config has no way to ask for any port.
+// gateway does, and the config has no way to ask for any port: where all of
+// 127.0.0.0/8 is this machine, an address that nobody else is likely to use keeps
+// it free.
 func freeAddress(t testing.TB) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	host := "127.0.0.1"
+	if runtime.GOOS == "linux" {
+		host = fmt.Sprintf("127.%d.%d.%d", 1+rand.IntN(250), rand.IntN(250), 1+rand.IntN(250))
+	}
+	l, err := net.Listen("tcp", host+":0")
 	if err != nil {
 		t.Fatal(err)
 	}
