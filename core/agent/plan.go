@@ -116,6 +116,7 @@ func (t *turn) approved(r *round, i int, p *plan) bool {
 	case value == ports.AnswerYes:
 		return true
 	case value == ports.AnswerNo:
+		t.audit(r, i, "tool_refused")
 		t.settle(r, i, ports.CallResult{Outcome: ports.CallDenied, Text: textSaidNo})
 	default:
 		t.settle(r, i, ports.CallResult{Outcome: ports.CallDenied, Text: textNotAnswered})

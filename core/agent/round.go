@@ -40,6 +40,7 @@ func (t *turn) round(ctx context.Context, r *round) error {
 			return errStopped
 		}
 		for _, i := range p.start {
+			t.note(r, i)
 			t.add(ports.StepStart, i, startBody{V: bodyVersion, Class: p.class[i], Key: t.key(r, i)})
 			r.calls[i].started, r.calls[i].class = true, p.class[i]
 		}
@@ -70,6 +71,22 @@ func (t *turn) round(ctx context.Context, r *round) error {
 		urgent = f.open[l.call] != ports.ClassRead
 		t.land(r, f, l)
 	}
+}
+
+// note audits, with the start of a call, that its person wanted it.
+func (t *turn) note(r *round, i int) {
+	switch {
+	case r.calls[i].started:
+		t.audit(r, i, "tool_run_again")
+	case t.wasAsked(r, i):
+		t.audit(r, i, "tool_approved")
+	}
+}
+
+// audit adds an entry about a call to the next commit.
+func (t *turn) audit(r *round, i int, what string) {
+	t.pending.Audit = append(t.pending.Audit, ports.AuditEntry{Actor: string(t.person), What: what, Ref: t.id,
+		Detail: write(map[string]string{"tool": r.reply.Calls[i].Name, "call": t.key(r, i), "reference": ports.Ref(t.id)})})
 }
 
 // launch runs one call in a goroutine that holds nothing and writes nothing.

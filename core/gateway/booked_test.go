@@ -13,12 +13,9 @@ import (
 // What a model's reply used is booked by the commit that stores the reply, once,
 // wherever a commit is refused, unsure and made again, or cut off by a kill. A
 // request whose reply was lost is not booked.
-func TestUsageIsBookedWithItsReplyWhereverItFails(t *testing.T) {
+func TestUsageAndAYesAreBookedWithTheirRowsWhereverItFails(t *testing.T) {
 	for how, name := range map[fault]string{killBefore: "killed before", killAfter: "killed after", refused: "refused", unsure: "unsure"} {
 		for at := 1; at <= 10; at++ {
-			if how == unsure && (at == 1 || at == 6) {
-				continue // a receipt: the platform makes it again, and nobody else
-			}
 			t.Run(fmt.Sprintf("%s %d", name, at), func(t *testing.T) {
 				t.Parallel()
 				w := newWorld(t)
@@ -34,6 +31,9 @@ func TestUsageIsBookedWithItsReplyWhereverItFails(t *testing.T) {
 					if n := w.count(`SELECT COUNT(*) FROM usage WHERE input || ' ' || cached_input || ' ' || output = '` + want + `' AND model = 'm' AND person <> ''`); n != 1 {
 						t.Errorf("a reply that used %s is booked %d times: %q", want, n, w.column(`SELECT input || ' ' || cached_input || ' ' || output FROM usage`))
 					}
+				}
+				if n := w.count(`SELECT COUNT(*) FROM audit WHERE what = 'tool_approved' AND detail ->> '$.tool' = 'srv__ask_a'`); n != 1 {
+					t.Errorf("the yes is audited %d times", n)
 				}
 			})
 		}
