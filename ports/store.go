@@ -42,8 +42,8 @@ type Turns interface {
 	History(ctx context.Context, l Lease, limit int) ([]Past, error)
 	// Trial notes that what this conversation has to run is taken up again after it
 	// saw a process die. If another dies before its journal grows it is blamed; what
-	// saw a death and only waited is not. alone: it is a suspect, on trial; if any
-	// are, nothing else is blamed.
+	// saw a death and only waited is not. alone: it is a suspect, on trial; if others
+	// are not, it was alone.
 	Trial(ctx context.Context, l Lease, alone bool) error
 	// Record adds to the running turn, or begins one.
 	Record(ctx context.Context, l Lease, c Change) error

@@ -158,8 +158,14 @@ type Work struct {
 // the deaths that it was alone for tell them apart.
 type Deaths struct {
 	All   int
-	Alone int // of them: nothing else had anything to run, or this alone was on trial
+	Alone int // of them: nothing else had anything to do, or this alone was on trial
 }
+
+// MaxDeaths is how many processes may die of one piece of work.
+const MaxDeaths = 3
+
+// Fatal reports whether so many processes died of it that it is given up.
+func (d Deaths) Fatal() bool { return d.Alone >= MaxDeaths }
 
 // Preview is a message that shows an answer in the making. What its turn says
 // next replaces it by an edit.
@@ -233,6 +239,7 @@ type Question struct {
 	Fields  []Field           `json:"fields,omitempty"`
 	Answers map[string]string `json:"answers,omitempty"` // by field
 	State   QuestionState     `json:"state"`
+	Asked   time.Time         `json:"asked"`
 	Expires time.Time         `json:"expires"`
 	// GroupWait is how long it stays open, at most, once a message of another
 	// person waits for it.
@@ -259,6 +266,7 @@ type About struct {
 	In     Conversation
 	Person PersonID
 	Steps  int // journal rows once the question's own commit is done
+	Taken  int // messages of the turn, answers included: a question may be put again between two rows
 	Step   int // index of the reply; -1 = none
 	Call   int // index of the call in it; -1 = none
 	Tool   Call

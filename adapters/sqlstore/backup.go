@@ -20,6 +20,9 @@ type Copied struct {
 	Bytes, Conversations, Messages int64
 }
 
+// partialMark begins the names of backups that are not whole yet.
+const partialMark = ".dragoman-backup-"
+
 // leftover is how old what a killed backup left behind must be before another
 // one takes it away: nobody writes to it any more.
 const leftover = time.Hour
@@ -103,26 +106,25 @@ func vacant(file string) error {
 }
 
 // newPartial makes the empty file that becomes the backup, in the same folder,
-// and takes away what a killed backup of the same name left there.
+// and takes away what a killed backup left there.
 func newPartial(file string) (string, error) {
 	dir, err := filepath.Abs(filepath.Dir(file)) // SQLite takes some other names for addresses
 	if err != nil {
 		return "", err
 	}
-	base := filepath.Base(file)
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", fail(ports.KindNotFound, "the folder %s is not there (make it first)", dir)
 	}
 	for _, e := range entries { // none, if the folder can be written to and not be read
-		if !strings.HasPrefix(e.Name(), "."+base+".") || !strings.Contains(e.Name(), ".partial") {
+		if !strings.HasPrefix(e.Name(), partialMark) {
 			continue
 		}
 		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > leftover {
 			_ = os.Remove(filepath.Join(dir, e.Name()))
 		}
 	}
-	name := filepath.Join(dir, "."+base+"."+rand.Text()[:8]+".partial")
+	name := filepath.Join(dir, partialMark+rand.Text()[:8]+".partial")
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return "", &ports.Error{Kind: ports.KindUnavailable, Err: err}

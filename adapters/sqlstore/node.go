@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"fmt"
 
 	"dragoman/ports"
 )
@@ -39,24 +38,29 @@ const (
 	onTrial = 2
 )
 
-// blame counts a death for each conversation that the dead may have died of: for
-// those on trial, if any were; else for all that had something to run and had not
-// seen a death, or had been taken up again since. One that is blamed was alone if
-// no other was on trial, or had anything to run at all: to be the first that was
-// taken up is no proof. It counts them.
+// blame counts a death for each conversation that the dead may have died of: those
+// that had something to run and had not seen a death, or had been taken up again
+// since, on trial or not. One that is blamed was alone if it alone was on trial, or
+// nobody was and no other had anything to do at all: to be the first that was taken
+// up is no proof. It counts them.
 func blame(ctx context.Context, t *session) (n int64, err error) {
-	busy := `owner IS NOT NULL AND ` + mayRun("conv.id")
-	for _, c := range []struct{ blamed, others string }{
-		{fmt.Sprintf(`trial = %d AND `, onTrial) + busy, fmt.Sprintf(`trial = %d AND `, onTrial) + busy},
-		{fmt.Sprintf(`(deaths = 0 OR trial = %d) AND `, takenUp) + busy, busy},
-	} {
-		if n, err = t.exec(ctx, `UPDATE conv SET deaths = deaths + 1, alone = alone +
-			(SELECT COUNT(*) = 1 FROM (SELECT 1 FROM conv WHERE `+c.others+` LIMIT 2)) WHERE `+c.blamed); err != nil {
-			return 0, err
-		}
-		if n > 0 {
-			break
-		}
+	var tried, owned int
+	if _, err := t.get(ctx, `SELECT (SELECT COUNT(*) FROM conv WHERE owner IS NOT NULL AND trial = $1 AND `+mayRun("conv.id")+`),
+		(SELECT COUNT(*) FROM conv WHERE owner IS NOT NULL)`, []any{onTrial}, &tried, &owned); err != nil {
+		return 0, err
+	}
+	alone := -1 // the trial of what was alone
+	switch {
+	case tried == 1:
+		alone = onTrial
+	case tried == 0 && owned == 1:
+		alone = takenUp
+	}
+	n, err = t.exec(ctx, `UPDATE conv SET deaths = deaths + 1,
+			alone = alone + CASE WHEN trial = $1 OR ($1 = $2 AND deaths = 0) THEN 1 ELSE 0 END
+		WHERE owner IS NOT NULL AND (deaths = 0 OR trial > 0) AND `+mayRun("conv.id"), alone, takenUp)
+	if err != nil {
+		return 0, err
 	}
 	_, err = t.exec(ctx, `UPDATE conv SET trial = 0 WHERE trial > 0`)
 	return n, err

@@ -64,6 +64,8 @@ func (c Config) file(dir string) (string, error) {
 		return "", fail(ports.KindInvalid, "the database %s is no regular file", name)
 	case info.Size() == 0 && c.Path != "":
 		return "", noDatabase(name, "it is empty")
+	case names(info) > 1: // SQLite would keep a log for each of them, and lose what is in the others
+		return "", fail(ports.KindInvalid, "the database %s has another name too, as a hard link (copy it: each process must see it under one name)", name)
 	}
 	return actual, nil
 }

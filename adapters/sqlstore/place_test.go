@@ -177,3 +177,22 @@ func openFile(t *testing.T, dir, path string) *Store {
 	t.Cleanup(func() { _ = s.Close() })
 	return s
 }
+
+// Two names of one file are two logs to SQLite: what is in one is lost to the other.
+func TestADatabaseWithASecondNameIsRefused(t *testing.T) {
+	at := t.TempDir()
+	s := openAt(t, filepath.Join(at, "data"))
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(at, "data", fileName)
+	if err := os.Link(file, filepath.Join(at, "second.db")); err != nil {
+		t.Skip(err)
+	}
+	for _, cfg := range []Config{{Dir: filepath.Join(at, "data")}, {Dir: filepath.Join(at, "other"), Path: filepath.Join(at, "second.db")}} {
+		cfg.Sync = "normal"
+		if _, err := Open(t.Context(), cfg, slog.New(slog.DiscardHandler)); !ports.IsKind(err, ports.KindInvalid) || !strings.Contains(err.Error(), "hard link") {
+			t.Errorf("%+v: %v", cfg, err)
+		}
+	}
+}

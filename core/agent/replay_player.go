@@ -93,7 +93,7 @@ func (p *player) work() ports.Work {
 		}
 	}
 	if p.tooOften {
-		w.Deaths = ports.Deaths{All: maxDeaths, Alone: maxDeaths}
+		w.Deaths = ports.Deaths{All: ports.MaxDeaths, Alone: ports.MaxDeaths}
 	}
 	p.date(&w)
 	return w

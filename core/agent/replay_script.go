@@ -79,7 +79,7 @@ type script struct {
 
 func readScript(rec ports.Recording, asker Asker) (*script, error) {
 	if rec.Version != ports.RecordingVersion {
-		return nil, ports.Errorf(ports.KindInvalid, "replay", "the recording has form %d, this version reads %d", rec.Version, ports.RecordingVersion)
+		return nil, ports.Errorf(ports.KindInvalid, "replay", "this is no recording, or one of another version: it has form %d, this version reads %d", rec.Version, ports.RecordingVersion)
 	}
 	if len(rec.Inbox) == 0 {
 		return nil, ports.Errorf(ports.KindInvalid, "replay", "the recording of turn %q has no message", rec.Turn.ID)
@@ -116,6 +116,7 @@ func readScript(rec ports.Recording, asker Asker) (*script, error) {
 func askedAt(q ports.Question, steps int, asker Asker) (int, bool) {
 	rest, ok := strings.CutPrefix(q.Prompt, q.Turn+"/")
 	number, _, _ := strings.Cut(strings.TrimLeft(rest, "qs"), "/")
+	number, _, _ = strings.Cut(number, "-")
 	if n, err := strconv.Atoi(number); ok && err == nil && n >= 0 && n <= steps {
 		return n, true
 	}
@@ -172,8 +173,10 @@ func (s *script) died(row int) {
 // began after a row: a question was put in between, and none is while calls run.
 func (s *script) cutOff(begun, row int, asked map[int][]ports.Question) bool {
 	for n := begun + 1; n <= row; n++ {
-		if len(asked[n]) < len(s.asked[n]) {
-			return true
+		for _, q := range s.asked[n][min(len(asked[n]), len(s.asked[n])):] {
+			if q.Kind != ports.QuestionApproval { // today's rules may want none
+				return true
+			}
 		}
 	}
 	return false

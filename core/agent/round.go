@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"time"
 
 	"dragoman/ports"
@@ -135,18 +134,19 @@ func (t *turn) ask(ctx context.Context, r *round, ask asking) error {
 	if ask.unknown {
 		q, content = t.asker.Unknown(about)
 	}
-	return t.park(ctx, q, content, "q"+strconv.Itoa(len(t.steps)))
+	return t.park(ctx, q, content, "q")
 }
 
 // about is what a question would be about that is asked now.
 func (t *turn) about(step, call int) ports.About {
-	return ports.About{Turn: t.id, In: t.lease.In, Person: t.person, Steps: len(t.steps), Step: step, Call: call,
+	return ports.About{Turn: t.id, In: t.lease.In, Person: t.person, Steps: len(t.steps), Taken: len(t.taken), Step: step, Call: call,
 		Reply: t.taken[len(t.taken)-1].Reply}
 }
 
-// park puts a question and leaves the turn waiting. step is deliver's.
-func (t *turn) park(ctx context.Context, q ports.Question, content ports.Content, step string) error {
-	q.Prompt = t.deliver(step, content, q.ID)
+// park puts a question and leaves the turn waiting. A question may be put again
+// when only answers came since; kind tells two of one moment apart.
+func (t *turn) park(ctx context.Context, q ports.Question, content ports.Content, kind string) error {
+	q.Prompt = t.deliver(fmt.Sprintf("%s%d-%d", kind, len(t.steps), len(t.taken)), content, q.ID)
 	t.pending.Ask = &q
 	if err := t.commit(ctx, func(ctx context.Context, c ports.Change) error { return t.store.Park(ctx, t.lease, c) }); err != nil {
 		return err

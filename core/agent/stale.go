@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -35,30 +34,50 @@ func (t *turn) isStale(at time.Time) bool {
 
 // sameAge are the first messages that are all stale, or all fresh.
 func (t *turn) sameAge(list []ports.Inbox) []ports.Inbox {
-	for i, m := range list {
-		if t.isStale(written(m)) != t.isStale(written(list[0])) {
-			return list[:i]
+	if len(list) == 0 {
+		return list
+	}
+	first := t.isStale(written(list[0]))
+	for i, m := range list[1:] {
+		if t.isStale(written(m)) != first {
+			return list[:i+1]
 		}
 	}
 	return list
 }
 
-// weigh finds out whether the person has to be asked before anything is done. An
-// answer is something said now, and so is whatever settled another question.
-func (t *turn) weigh(waiting []ports.Inbox) {
-	if t.question != nil {
-		if t.question.Kind == ports.QuestionStale {
-			t.old = questioned
-		}
-		return
+// freshOf are the first messages that are fresh.
+func (t *turn) freshOf(list []ports.Inbox) []ports.Inbox {
+	if list = t.sameAge(list); len(list) > 0 && t.isStale(written(list[0])) {
+		return nil
 	}
-	if !t.isStale(t.lastSaid()) {
+	return list
+}
+
+// weigh finds out whether the person has to be asked before anything is done. What
+// they answered is something they said, and may have become old since; what they
+// did not answer is not done anyway.
+func (t *turn) weigh(waiting []ports.Inbox) {
+	old, q := t.isStale(t.lastSaid()), t.question
+	switch {
+	case q != nil && q.State == ports.QuestionAnswered && old && t.wants(*q):
+		t.question = nil // it is put again
+	case q != nil && q.Kind == ports.QuestionStale:
+		t.old = questioned
+		return
+	case q != nil || !old:
 		return
 	}
 	t.old = stale
 	if slices.ContainsFunc(own(waiting, t.person), func(m ports.Inbox) bool { return !t.takes(m) && !t.isStale(written(m)) }) {
 		t.old = overtaken
 	}
+}
+
+// wants reports whether the person answered that something is to be done.
+func (t *turn) wants(q ports.Question) bool {
+	answer := q.Answers[ports.AnswerField]
+	return answer == ports.AnswerYes || answer == ports.AnswerAgain
 }
 
 // lastSaid is when the turn's person last said something in it.
@@ -99,5 +118,5 @@ func (t *turn) askStale(ctx context.Context) error {
 	about := t.about(-1, -1)
 	about.Said, about.At = strings.Join(said, "\n\n"), t.lastSaid()
 	q, content := t.asker.Stale(about)
-	return t.park(ctx, q, content, "s"+strconv.Itoa(len(t.steps)))
+	return t.park(ctx, q, content, "s")
 }

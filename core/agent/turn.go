@@ -19,11 +19,6 @@ import (
 // commitRetryMax is the longest pause between two tries of a write of the journal.
 const commitRetryMax = 30 * time.Second
 
-// maxDeaths is how many processes may die of one piece of work: one that kills the
-// process must not do so for ever. Only deaths that nothing else can be blamed for
-// count, so that a turn that was only near when others died does not pay for it.
-const maxDeaths = 3
-
 // lookAgain is the pause after a look at the inbox that the store refused.
 const lookAgain = time.Second
 
@@ -65,7 +60,7 @@ type ending struct {
 // open makes the activation of the conversation's unfinished turn, or of a new
 // one that takes the leading messages of one person.
 func (a *Agent) open(l ports.Lease, w ports.Work, news <-chan struct{}) *turn {
-	t := &turn{Agent: a, lease: l, news: news, last: w.Last, givenUp: w.Deaths.Alone >= maxDeaths, rulings: map[int]ports.Ruling{}}
+	t := &turn{Agent: a, lease: l, news: news, last: w.Last, givenUp: w.Deaths.Fatal(), rulings: map[int]ports.Ruling{}}
 	if w.Turn != nil {
 		t.id, t.person, t.taken, t.steps = w.Turn.ID, w.Turn.Person, w.Taken, w.Steps
 		if q := w.Question; q != nil && a.asker.Current(*q, len(t.steps)) {
@@ -73,7 +68,7 @@ func (a *Agent) open(l ports.Lease, w ports.Work, news <-chan struct{}) *turn {
 			t.stopped = q.State == ports.QuestionStopped
 		}
 		if t.question != nil && t.question.State == ports.QuestionSuperseded && t.question.Kind != ports.QuestionStale {
-			t.joining = own(w.Waiting, t.person)
+			t.joining = t.freshOf(own(w.Waiting, t.person))
 		}
 	} else {
 		first := w.Waiting[0]

@@ -113,7 +113,7 @@ func visible(s string) string {
 
 func (a *Asker) question(about ports.About, kind ports.QuestionKind, text string, choices ...string) (ports.Question, ports.Content) {
 	q := ports.Question{ID: questionID(kind, about), Turn: about.Turn, In: about.In, Person: about.Person, Kind: kind,
-		Step: about.Step, Call: about.Call, Steps: about.Steps, Text: text, State: ports.QuestionOpen, Expires: time.Now().Add(a.cfg.Expires), GroupWait: a.cfg.GroupWait, Reply: about.Reply}
+		Step: about.Step, Call: about.Call, Steps: about.Steps, Text: text, State: ports.QuestionOpen, Asked: time.Now(), Expires: time.Now().Add(a.cfg.Expires), GroupWait: a.cfg.GroupWait, Reply: about.Reply}
 	field := ports.Field{Name: ports.AnswerField, Required: true}
 	for i := 0; i < len(choices); i += 2 {
 		field.Choices = append(field.Choices, ports.Choice{Question: q.ID, Field: ports.AnswerField, Value: choices[i], Label: choices[i+1]})
@@ -126,7 +126,7 @@ func (a *Asker) question(about ports.About, kind ports.QuestionKind, text string
 // asks is a part of it: after a restore of old data a turn may have the name of
 // one that was lost, whose buttons must not answer this.
 func questionID(kind ports.QuestionKind, about ports.About) string {
-	return short(about.Turn, strconv.Itoa(about.Steps), string(kind), about.Tool.Name, string(about.Tool.Arguments), about.Said)
+	return short(about.Turn, strconv.Itoa(about.Steps), strconv.Itoa(about.Taken), string(kind), about.Tool.Name, string(about.Tool.Arguments), about.Said)
 }
 
 func short(parts ...string) string {
@@ -157,11 +157,17 @@ func quote(said string) string {
 	if len(said) > argumentsShown {
 		said = strings.ToValidUTF8(said[:argumentsShown], "") + "…"
 	}
-	return "> " + strings.ReplaceAll(visible(said), "\n", "\n> ")
+	return "> " + strings.ReplaceAll(asTyped.Replace(visible(said)), "\n", "\n> ")
 }
+
+// asTyped keeps what a person typed from being read as Markdown.
+var asTyped = strings.NewReplacer(`\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "<", `\<`, ">", `\>`, "#", `\#`, "|", `\|`, "~", `\~`)
 
 // ago says how long ago something was, in the largest unit that it fills.
 func ago(d time.Duration) string {
+	if d < time.Minute {
+		return "a moment ago"
+	}
 	n, unit := int(d.Minutes()), "minute"
 	switch {
 	case d >= 48*time.Hour:

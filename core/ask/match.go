@@ -25,8 +25,11 @@ func (a *Asker) Message(s ports.Sight, person ports.PersonID, now time.Time, edi
 		return ports.Route{}, false
 	}
 	q := *s.Open
-	if q.Person != person {
+	switch {
+	case q.Person != person:
 		return wait(q, person, now), true
+	case before(s.Message, q, now):
+		return ports.Route{Kind: ports.RouteLane, Person: person}, true
 	}
 	if v, typed := typedAnswer(q, s.Message); typed {
 		return answered(q, person, v, edit), true
@@ -36,6 +39,15 @@ func (a *Asker) Message(s ports.Sight, person ports.PersonID, now time.Time, edi
 	}
 	q.State = ports.QuestionSuperseded
 	return ports.Route{Kind: ports.RouteLane, Person: person, Question: &q, Deliveries: edit(q)}, true
+}
+
+// skew is how far the platform's clock and ours may be apart.
+const skew = time.Minute
+
+// before reports whether a message was written before the question was put: it
+// comes late, and says nothing about what its writer had not seen.
+func before(m ports.Message, q ports.Question, now time.Time) bool {
+	return !m.At.IsZero() && m.At.Before(q.Asked) && now.Sub(m.At) > skew
 }
 
 // Stopped routes a stop of the question's own person.

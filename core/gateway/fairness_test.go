@@ -128,7 +128,7 @@ func TestOneWithManyConversationsTakesTheirTurnsLikeAnybody(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		w.comesToRest()
-		if n := f.before("bob", 0); n > rooms {
+		if n := f.before("bob", 0); n > rooms+1 { // one begins at the same moment, in the other slot
 			t.Errorf("%d turns began before bob's; ann had %d conversations before them", n, rooms)
 		}
 		if n := f.turns(); n != 2*rooms+1 {

@@ -156,7 +156,7 @@ func cutBehind(t *testing.T, rec ports.Recording, n int) ports.Recording {
 // askedAt is how many rows the journal had when a question was asked.
 func askedAt(t *testing.T, q ports.Question) (n int) {
 	t.Helper()
-	if _, err := fmt.Sscanf(strings.TrimLeft(strings.TrimPrefix(q.Prompt, q.Turn+"/"), "qs"), "%d/", &n); err != nil {
+	if _, err := fmt.Sscanf(strings.TrimLeft(strings.TrimPrefix(q.Prompt, q.Turn+"/"), "qs"), "%d", &n); err != nil {
 		t.Fatalf("%s: %v", q.Prompt, err)
 	}
 	return n

@@ -66,8 +66,6 @@ type Inbox struct {
 	slots chan struct{}
 	court court
 
-	started time.Time
-
 	ctx    context.Context // of the turns
 	cancel context.CancelFunc
 	work   sync.WaitGroup
@@ -83,7 +81,7 @@ const claimLimit = 256
 func New(ctx context.Context, store Store, parts Parts, turns int, leaks *guard.Leaks, log *slog.Logger) *Inbox {
 	ctx, cancel := context.WithCancel(ctx)
 	return &Inbox{store: store, parts: parts, leaks: leaks, log: log, slots: make(chan struct{}, max(1, turns)),
-		started: time.Now(), ctx: ctx, cancel: cancel, lanes: map[ports.Conversation]*lane{}, closed: make(chan struct{})}
+		court: court{opens: time.Now().Add(sits)}, ctx: ctx, cancel: cancel, lanes: map[ports.Conversation]*lane{}, closed: make(chan struct{})}
 }
 
 // Receiver is what the channel of this name delivers into. epoch gives the epoch

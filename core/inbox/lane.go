@@ -102,10 +102,14 @@ func (x *Inbox) once(l ports.Lease, n *lane) (turn string, err error) {
 	if err != nil || !due(w) {
 		return "", err
 	}
-	switch {
-	case suspect(w):
+	if suspect(w) {
 		return x.onTrial(l, w, n)
-	case w.Deaths.All > 0:
+	}
+	if !x.slot() {
+		return "", x.ctx.Err()
+	}
+	defer x.free()
+	if w.Deaths.All > 0 {
 		if err := x.takeUp(l, false); err != nil {
 			return "", err
 		}
@@ -117,19 +121,27 @@ func (x *Inbox) load(l ports.Lease) (ports.Work, error) {
 	return guard.Read(x.ctx, x.leaks, "store_load", func(ctx context.Context) (ports.Work, error) { return x.store.Load(ctx, l) })
 }
 
-// turn runs the turn that is due in a slot of its own.
-func (x *Inbox) turn(l ports.Lease, w ports.Work, n *lane) (turn string, err error) {
+// slot waits for one of the slots of turns; free gives it back. It reports false
+// if no turn may start any more.
+func (x *Inbox) slot() bool {
 	select {
 	case x.slots <- struct{}{}:
 	case <-x.closed:
-		return "", nil
+		return false
 	case <-x.ctx.Done():
-		return "", x.ctx.Err()
+		return false
 	}
-	defer func() { <-x.slots }()
 	if x.closing() {
-		return "", nil
+		x.free()
+		return false
 	}
+	return true
+}
+
+func (x *Inbox) free() { <-x.slots }
+
+// turn runs the turn that is due, in a slot of its own.
+func (x *Inbox) turn(l ports.Lease, w ports.Work, n *lane) (turn string, err error) {
 	turn = turnOf(l, w)
 	if err := x.parts.Turn(x.ctx, l, w, n.news); err != nil {
 		return turn, err
@@ -160,9 +172,19 @@ func due(w ports.Work) bool {
 	if w.Turn == nil {
 		return len(w.Waiting) > 0
 	}
-	return w.Turn.State == ports.TurnRunning || slices.ContainsFunc(w.Waiting, func(m ports.Inbox) bool {
-		return m.Route == ports.RouteControl && m.Person == w.Turn.Person
-	})
+	return w.Turn.State == ports.TurnRunning || stopped(w)
+}
+
+// stopped reports whether the person of what is due has stopped it.
+func stopped(w ports.Work) bool {
+	var person ports.PersonID
+	switch {
+	case w.Turn != nil:
+		person = w.Turn.Person
+	case len(w.Waiting) > 0:
+		person = w.Waiting[0].Person
+	}
+	return slices.ContainsFunc(w.Waiting, func(m ports.Inbox) bool { return m.Route == ports.RouteControl && m.Person == person })
 }
 
 func (x *Inbox) pause(d time.Duration) {

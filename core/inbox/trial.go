@@ -23,17 +23,23 @@ const (
 	// suspectAfter is how many deaths make a suspect. After one everything goes on
 	// side by side: most crashes are nobody's fault.
 	suspectAfter = 2
-	// probation is how long a suspect has its place in court, at most, for each
-	// death: what kills late is found too, and a slow model holds up others for
-	// seconds only.
+	// probation is how long a suspect has its place in court, at most; it doubles
+	// with each death, up to doublings times. A slow model holds up others for seconds
+	// only, and what kills late, beside something slow, is found in the end.
 	probation = time.Second
+	doublings = 9
+	// perPlace is how many acquittals make one more place in court.
+	perPlace = 4
 	// sits is how long after the start suspects are let in: where processes die as
 	// soon as they have started, that is no fault of what would have been first.
 	sits = 500 * time.Millisecond
 )
 
-// suspect reports whether the conversation may be what kills the process.
-func suspect(w ports.Work) bool { return w.Deaths.All >= suspectAfter }
+// suspect reports whether the conversation may be what kills the process. What is
+// given up or stopped runs nothing, and waits for nobody.
+func suspect(w ports.Work) bool {
+	return w.Deaths.All >= suspectAfter && !w.Deaths.Fatal() && !stopped(w)
+}
 
 // takeUp notes that the conversation, which saw a death, runs again.
 func (x *Inbox) takeUp(l ports.Lease, alone bool) error {
@@ -42,13 +48,17 @@ func (x *Inbox) takeUp(l ports.Lease, alone bool) error {
 
 // onTrial runs the turn of a suspect, when its time has come.
 func (x *Inbox) onTrial(l ports.Lease, w ports.Work, n *lane) (turn string, err error) {
-	x.pause(time.Until(x.started.Add(sits)))
-	leave, ok := x.court.enter(x.ctx, x.closed, w.Deaths)
+	leave, ok := x.court.enter(x.ctx, x.closed, n.news, w.Deaths)
 	if !ok {
+		x.more(n) // it may have been stopped
 		return "", x.ctx.Err()
 	}
 	acquitted := false
 	defer func() { leave(acquitted) }()
+	if !x.slot() { // before it is noted: whoever waits for one runs nothing
+		return "", x.ctx.Err()
+	}
+	defer x.free()
 	if err := x.takeUp(l, true); err != nil {
 		return "", err
 	}
@@ -58,19 +68,19 @@ func (x *Inbox) onTrial(l ports.Lease, w ports.Work, n *lane) (turn string, err 
 		return "", err
 	}
 	x.log.Warn("turn_on_trial", "channel", l.In.Channel, "chat", l.In.Chat, ports.TurnAttr(turnOf(l, w)), "deaths", w.Deaths.All)
-	over := time.AfterFunc(probation*time.Duration(w.Deaths.All), func() { leave(false) })
+	over := time.AfterFunc(probation<<min(w.Deaths.All-suspectAfter, doublings), func() { leave(false) })
 	defer over.Stop()
 	turn, err = x.turn(l, w, n)
 	acquitted = err == nil
 	return turn, err
 }
 
-// court lets suspects in, the least suspect first. The zero value is ready. Safe
-// for many goroutines.
+// court lets suspects in, the least suspect first. Safe for many goroutines.
 type court struct {
+	opens     time.Time
 	mu        sync.Mutex
 	in        int // suspects in court
-	acquitted int // suspects that were: as many more may be in at a time
+	acquitted int // suspects that were
 	wait      []*candidate
 }
 
@@ -79,9 +89,20 @@ type candidate struct {
 	enter  chan struct{} // closed when its time has come
 }
 
-// enter waits for this suspect's time; ok is false if it does not come any more.
-// leave ends it; what it is told first counts.
-func (t *court) enter(ctx context.Context, closed <-chan struct{}, deaths ports.Deaths) (leave func(acquitted bool), ok bool) {
+// enter waits for this suspect's time; ok is false if there was news first, or if
+// the time does not come any more. leave ends it; what it is told first counts.
+func (t *court) enter(ctx context.Context, closed, news <-chan struct{}, deaths ports.Deaths) (leave func(acquitted bool), ok bool) {
+	opens := time.NewTimer(time.Until(t.opens))
+	defer opens.Stop()
+	select {
+	case <-opens.C:
+	case <-news:
+		return nil, false
+	case <-closed:
+		return nil, false
+	case <-ctx.Done():
+		return nil, false
+	}
 	c := &candidate{deaths: deaths, enter: make(chan struct{})}
 	t.mu.Lock()
 	t.wait = append(t.wait, c)
@@ -92,6 +113,7 @@ func (t *court) enter(ctx context.Context, closed <-chan struct{}, deaths ports.
 	select {
 	case <-c.enter:
 		return leave, true
+	case <-news:
 	case <-closed:
 	case <-ctx.Done():
 	}
@@ -116,7 +138,7 @@ func (t *court) leave(c *candidate, acquitted bool) {
 
 // next lets the least suspect in, as long as there is room. Callers hold mu.
 func (t *court) next() {
-	for t.in <= t.acquitted && len(t.wait) > 0 {
+	for t.in < 1+t.acquitted/perPlace && len(t.wait) > 0 {
 		c := slices.MinFunc(t.wait, func(a, b *candidate) int {
 			return cmp.Or(a.deaths.Alone-b.deaths.Alone, a.deaths.All-b.deaths.All)
 		})

@@ -78,7 +78,7 @@ var deathCatches = []catch{
 	{"deaths/they count before the turn has a row", "counts the deaths of turns alone", "after a crash"},
 	{"deaths/what saw one and only waits is not blamed", "takes what it claims for taken up", "after a crash before it was taken up again"},
 	{"deaths/several share the blame", "blames everybody alone", "after a crash"},
-	{"deaths/only what is on trial is blamed", "knows no trial", "after a crash while b was on trial"},
+	{"deaths/what is on trial was alone", "knows no trial", "after a crash while b was on trial"},
 	{"deaths/a stop in order ends a trial", "keeps a trial through a stop", "after a crash"},
 	{"deaths/a trial is fenced", "ignores the fence of Trial", "a trial under an old lease"},
 	{"deaths/a step makes them count from 0", "counts every crash", "after a step it has"},

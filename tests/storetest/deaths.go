@@ -44,11 +44,11 @@ func deathRules() []Rule {
 			t.crash()
 			t.charged("a crash", charge{a, 1, 0}, charge{b, 1, 0})
 		}),
-		rule("deaths/only what is on trial is blamed", "else a poisonous message among many is never found", func(t *trial) {
+		rule("deaths/what is on trial was alone", "else a poisonous message among many is never found", func(t *trial) {
 			t.begin(t.say(a, 1), 1)
 			t.ok(t.Trial(t.ctx, t.say(b, 1), true), "trial")
 			t.crash()
-			t.charged("a crash while b was on trial", charge{a, 0, 0}, charge{b, 1, 1})
+			t.charged("a crash while b was on trial", charge{a, 1, 0}, charge{b, 1, 1})
 			t.restart()
 			t.takeUp(b, false)
 			t.crash()
@@ -101,7 +101,7 @@ func deathRules() []Rule {
 			t.finish(l, t.begin(l, 1), 1, "d1")
 			t.say(b, 1)
 			t.crash()
-			t.charged("a crash", charge{a, 0, 0}, charge{b, 1, 1})
+			t.charged("a crash", charge{a, 0, 0}, charge{b, 1, 0}) // what is sent may kill too
 		}),
 	}
 }
