@@ -28,6 +28,27 @@ func (c *checker) check() {
 	c.channels()
 	c.people()
 	c.policy()
+	c.serverTools()
+}
+
+// serverTools refuses patterns of a server's own tools that no name can match: the
+// name with the server before it is what the model sees.
+func (c *checker) serverTools() {
+	for name, server := range c.cfg.MCPServers {
+		key := "mcp_servers[" + name + "].tools"
+		for field, patterns := range map[string][]string{"Filter.allow": server.Tools.Allow, "Filter.deny": server.Tools.Deny,
+			"read_only": server.Tools.ReadOnly, "idempotent": server.Tools.Idempotent} {
+			for i, pattern := range patterns {
+				at := fmt.Sprintf("%s.%s[%d]", key, field, i)
+				switch own, qualified := strings.CutPrefix(pattern, name+"__"); {
+				case pattern == "":
+					c.fault(at, "is empty (must be a pattern of tools' names, as \"read_*\")")
+				case qualified:
+					c.fault(at, "is %q, but here tools go by their server's own names (try %q)", pattern, own)
+				}
+			}
+		}
+	}
 }
 
 // listen allows port 0, which lets the kernel choose.

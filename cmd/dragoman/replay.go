@@ -133,13 +133,16 @@ func findRecording(ctx context.Context, cfg *config.Config, name string) (ports.
 		return rec, fmt.Errorf("read the recording: %w", err)
 	}
 	if err := json.Unmarshal(text, &rec); err != nil {
-		return rec, fmt.Errorf("%s is no recording: %w", name, err)
+		return rec, fmt.Errorf("%s is no recording of a turn (dragoman replay TURN --save FILE.json makes one)", name)
 	}
 	return rec, nil
 }
 
 // saveRecording writes a recording, with what this version told the model.
 func saveRecording(cmd *cobra.Command, name string, rec ports.Recording, got agent.Comparison) error {
+	if !strings.HasSuffix(name, ".json") {
+		return usageError{fmt.Errorf("--save wants a name that ends in .json, not %q", name)}
+	}
 	if rec.Prompts == nil {
 		rec.Prompts = got.Prompts
 	}

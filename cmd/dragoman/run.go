@@ -37,7 +37,9 @@ func run(ctx, hard context.Context, file string) (err error) {
 		return err
 	}
 	log := newLog(cfg.Log, os.Stderr)
-	defer outlive(log)()
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	defer outlive(log, end)()
 	store, err := openStore(ctx, cfg, log, served(cfg)...)
 	if err != nil {
 		return err

@@ -8,6 +8,8 @@ import (
 	"os/signal"
 	"sync"
 	"syscall"
+
+	"github.com/mattn/go-isatty"
 )
 
 // signals gives a context that ends with the first SIGINT or SIGTERM and one
@@ -35,8 +37,10 @@ func signals() (soft, hard context.Context, stop func()) {
 
 // outlive keeps a gateway going that was told to read its config again, which it
 // cannot yet, and one whose log nobody reads any more: by default a process dies
-// of either. Children get the signals as they always did.
-func outlive(log *slog.Logger) (stop func()) {
+// of either. One whose terminal was closed under it stops in order: end is called.
+// Children get the signals as they always did.
+func outlive(log *slog.Logger, end func()) (stop func()) {
+	terminal := isatty.IsTerminal(os.Stderr.Fd())
 	c := make(chan os.Signal, 1)
 	signal.Notify(c, syscall.SIGHUP)
 	deaf := make(chan os.Signal, 1) // never read: to be notified is what keeps us alive
@@ -46,6 +50,10 @@ func outlive(log *slog.Logger) (stop func()) {
 		for {
 			select {
 			case <-c:
+				if terminal && !isatty.IsTerminal(os.Stderr.Fd()) { // it hung up
+					end()
+					continue
+				}
 				log.Warn("reload_not_supported", "hint", "restart the gateway to apply a changed config")
 			case <-over:
 				return

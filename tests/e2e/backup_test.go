@@ -245,7 +245,7 @@ func TestABackupThatIsCutOffLeavesNoHalfFile(t *testing.T) {
 	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGKILL} {
 		p := start(t, g.Dir, g.env, g.bin, "backup", "monday.db")
 		eventually(t, answerWithin, "the copy has begun", func() error {
-			parts, err := filepath.Glob(filepath.Join(g.Dir, ".monday.db.*.partial"))
+			parts, err := filepath.Glob(filepath.Join(g.Dir, ".dragoman-backup-*.partial"))
 			if err == nil && len(parts) == 0 {
 				err = errors.New("not yet")
 			}
