@@ -15,7 +15,7 @@ const (
 	deaths = 4
 	// tries is how often a point is gone for that a run recorded: those that the
 	// clock drives are not always reached.
-	tries = 12
+	tries = 30
 	// How many runs there are at a time: of those that keep the processors busy, and
 	// of those that wait for the clock.
 	atOnce, slowAtOnce = 6, 16
@@ -114,7 +114,7 @@ func (pl *plan) due() []task {
 		n := pl.tried[key]
 		pl.tried[key]++
 		t := task{way: ways[n%len(ways)], again: n > 0}
-		if n >= tries/2 { // some points come only when time has passed since a death
+		if n >= tries/4 { // some points come only when time has passed since a death
 			t.rest = time.Second
 		}
 		list = append(list, t)
