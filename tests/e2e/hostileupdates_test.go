@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -91,7 +92,8 @@ func TestAMessageMayHoldAnything(t *testing.T) {
 	bad := h.tg.User(4200, "Bad")
 	bad.Say("first")
 	h.outcome(t, bad, 1, is("Fine."))
-	h.inject(`{"ok":true,"result":[{"update_id":600000100,"message":{"message_id":77,"from":{"id":4200},"chat":{"id":4200,"type":"private"},"date":1,"text":"bytes ` + "\xff\xfe\xc3" + ` and \ud800 halves"}}]}`)
+	h.inject(`{"ok":true,"result":[{"update_id":600000100,"message":{"message_id":77,"from":{"id":4200},"chat":{"id":4200,"type":"private"},"date":` +
+		strconv.FormatInt(time.Now().Unix(), 10) + `,"text":"bytes ` + "\xff\xfe\xc3" + ` and \ud800 halves"}}]}`)
 	bad.Say("second")
 	eventually(t, answerWithin, "the bytes reach the model", func() error {
 		mu.Lock()

@@ -229,7 +229,28 @@ func unpack(t *testing.T, file, dir string) (a aside) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	later(t, filepath.Join(dir, "dragoman.db"))
 	return a
+}
+
+// later moves the ends of what a recorded database has open to an hour from now.
+func later(t *testing.T, file string) {
+	t.Helper()
+	db, err := sql.Open("sqlite", "file:"+file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	end := time.Now().Add(time.Hour)
+	_, err = db.ExecContext(t.Context(), `UPDATE record SET expires = ?1 WHERE expires > 0`, end.UnixMilli())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = db.ExecContext(t.Context(), `UPDATE question SET expires = ?1, body = json_set(body, '$.expires', ?2) WHERE state = 'open'`,
+		end.UnixMilli(), end.Format(time.RFC3339))
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // spend uses up the update ids that the recorded world has used; in their chats
