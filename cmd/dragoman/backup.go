@@ -69,15 +69,20 @@ func storeOf(file string) (*config.Config, error) {
 			return locate("")
 		}
 	}
+	return loadFor(file, func(f config.Fault) bool {
+		return f.Path == "data_dir" || f.Path == "store" || strings.HasPrefix(f.Path, "store.")
+	})
+}
+
+// loadFor reads a config for a command that needs a part of it: only faults that
+// matter to it are errors.
+func loadFor(file string, matters func(config.Fault) bool) (*config.Config, error) {
 	cfg, err := config.Load(file, os.LookupEnv)
 	var faults config.Faults
 	if !errors.As(err, &faults) {
 		return cfg, err
 	}
-	where := func(f config.Fault) bool {
-		return f.Path == "data_dir" || f.Path == "store" || strings.HasPrefix(f.Path, "store.")
-	}
-	if cfg == nil || slices.ContainsFunc(faults, where) {
+	if cfg == nil || slices.ContainsFunc(faults, matters) {
 		return nil, err
 	}
 	return cfg, nil

@@ -106,20 +106,11 @@ func replayConfig(ctx context.Context, file string) (*config.Config, error) {
 		}
 		file = defaultFile
 	}
-	cfg, err := config.Load(file, os.LookupEnv)
-	var faults config.Faults
-	if !errors.As(err, &faults) {
-		return cfg, err
-	}
-	matters := func(f config.Fault) bool {
+	return loadFor(file, func(f config.Fault) bool {
 		section, rest, _ := strings.Cut(f.Path, ".")
 		_, key, _ := strings.Cut(rest, ".")
 		return key == "" || !slices.Contains([]string{"models", "channels", "mcp_servers"}, section) || strings.HasPrefix(key, "tools")
-	}
-	if cfg == nil || slices.ContainsFunc(faults, matters) {
-		return nil, err
-	}
-	return cfg, nil
+	})
 }
 
 // findRecording reads a recording from a file, or from the store.

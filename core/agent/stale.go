@@ -97,7 +97,7 @@ func (t *turn) stale(ctx context.Context, r *round) (end ending, over bool, err 
 	switch {
 	case t.old == stale:
 		return end, false, t.askStale(ctx)
-	case t.old == questioned && t.question.State == ports.QuestionAnswered && t.question.Answers[ports.AnswerField] == ports.AnswerYes:
+	case t.old == questioned && t.question.State == ports.QuestionAnswered && t.wants(*t.question):
 		t.old, t.question = fresh, nil
 		return end, false, nil
 	case t.old == questioned && t.question.State != ports.QuestionSuperseded:
