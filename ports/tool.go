@@ -203,9 +203,11 @@ type Phase string
 const (
 	PhaseConnecting Phase = "connecting"
 	PhaseReady      Phase = "ready"
+	PhaseIdle       Phase = "idle"     // not connected, for want of work: the next call connects
 	PhaseDegraded   Phase = "degraded" // lost; its tools stay listed, a new try is under way
 	PhaseParked     Phase = "parked"   // will not try again by itself: Err says why
 	PhaseStopped    Phase = "stopped"
+	PhaseDisabled   Phase = "disabled" // by the config or an admin; the gateway says so, never a source
 )
 
 // State is a source's health, for people.
@@ -217,6 +219,7 @@ type State struct {
 	Peer      string        `json:"peer"` // what the server calls itself, with its version
 	Restarts  int           `json:"restarts"`
 	RetryIn   time.Duration `json:"retry_in,omitempty"`
+	Login     string        `json:"login,omitempty"`  // where an admin logs the gateway in to the server; "" = no login is wanted
 	Stderr    []string      `json:"stderr,omitempty"` // the last lines a child printed
 }
 
@@ -238,6 +241,16 @@ type Completer interface {
 // Reconnector drops a source's connection and makes a new one now.
 type Reconnector interface {
 	Reconnect(ctx context.Context) error
+}
+
+// Rejoiner is a ToolPort whose calls may outlive the process that made them: a
+// call that its server runs as a task.
+type Rejoiner interface {
+	// Rejoin takes up a call that an earlier process began, and gives its result.
+	// It never starts anything. call has the Key of that call. KindNotFound: it is
+	// not known to run anywhere; then nobody knows what became of it. Otherwise
+	// as ToolPort.Call.
+	Rejoin(ctx context.Context, call ToolCall, host Host) (ToolResult, error)
 }
 
 // Host is what a running tool may ask of the gateway. It serves one call and

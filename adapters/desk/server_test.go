@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"strings"
 	"testing"
@@ -40,7 +39,7 @@ func TestThroughTheAdapter(t *testing.T) {
 				Command: os.Args[0],
 				Env:     map[string]ports.Secret{childVar: "1", "GORACE": "atexit_sleep_ms=0"},
 				Trusted: true,
-			}, slog.New(slog.DiscardHandler))
+			}, mcp.Deps{})
 		},
 		Trusted: true,
 		Echo: toolsourcetest.Echo{

@@ -40,6 +40,15 @@ type Config struct {
 	CallTimeout time.Duration `json:"call_timeout,omitempty" default:"60s" validate:"gte=0" doc:"How long one tool call may take"`
 	// On stdio a longer message ends the connection, over HTTP only the call that it belongs to.
 	MaxMessageBytes int `json:"max_message_bytes,omitempty" default:"16777216" validate:"gte=0" doc:"Longest message taken from the server"`
+	MaxParallel     int `json:"max_parallel,omitempty" default:"16" validate:"gte=0" doc:"How many calls run at a time; further ones wait"`
+	// ProtocolVersion is for a server that negotiates badly.
+	ProtocolVersion string        `json:"protocol_version,omitempty" validate:"omitempty,oneof=2024-11-05 2025-03-26 2025-06-18 2025-11-25 2026-07-28" doc:"Revision of MCP to speak; absent: the newest that both know"`
+	Start           string        `json:"start,omitempty" default:"eager" validate:"omitempty,oneof=eager lazy" doc:"eager: connect when the gateway starts; lazy: when a call needs it"`
+	IdleStop        time.Duration `json:"idle_stop,omitempty" validate:"gte=0" doc:"End the connection when no call used it for so long; absent: never, or 10m with start lazy or a scope"`
+	Scope           string        `json:"scope,omitempty" default:"shared" validate:"omitempty,oneof=shared person conversation" doc:"Who shares a process or session: all, the calls of one person, or those of one conversation"`
+	Roots           []string      `json:"roots,omitempty" doc:"Folders or file:// addresses that the server is told it may work in"`
+	Trace           bool          `json:"trace,omitempty" doc:"true: write what goes over the wire, without secrets, to trace/NAME.jsonl in data_dir"`
+
 	// Trusted says that readOnlyHint and idempotentHint are believed.
 	Trusted bool `json:"trusted,omitempty" doc:"true: the server is believed what it says that its tools change"`
 }

@@ -40,7 +40,7 @@ func TestConfigFaults(t *testing.T) {
 		"cannot be negative":                         {Command: "x", Timeout: -1},
 		`"A=B" cannot be the name of a variable`:     {Command: "x", Env: map[string]ports.Secret{"A=B": "1"}},
 	} {
-		_, err := New(cfg, nil)
+		_, err := New(cfg, Deps{})
 		if !ports.IsKind(err, ports.KindInvalid) || !strings.Contains(err.Error(), says) {
 			t.Errorf("%+v gives %v, want %q", cfg, err, says)
 		}

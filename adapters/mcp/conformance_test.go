@@ -4,7 +4,6 @@ package mcp
 
 import (
 	"fmt"
-	"log/slog"
 	"os"
 	"strconv"
 	"syscall"
@@ -19,7 +18,7 @@ func harness(trusted bool) toolsourcetest.Harness {
 		New: func() (ports.ToolSource, error) {
 			cfg := peerConfig("good")
 			cfg.Trusted = trusted
-			return New(cfg, slog.New(slog.DiscardHandler))
+			return New(cfg, Deps{})
 		},
 		Echo: toolsourcetest.Echo{
 			Tool: "echo",
@@ -54,7 +53,7 @@ func TestConformanceOverHTTP(t *testing.T) {
 			h.New = func() (ports.ToolSource, error) {
 				cfg := p.config()
 				cfg.Trusted = true
-				return New(cfg, slog.New(slog.DiscardHandler))
+				return New(cfg, Deps{})
 			}
 			h.Kill = func(ports.ToolSource) error { return p.restart() }
 			if p.deaf {

@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 
 // runGateway runs a source, prints the process id of its server and waits to be killed.
 func runGateway() {
-	src, err := New(peerConfig("stubborn"), nil)
+	src, err := New(peerConfig("stubborn"), Deps{})
 	if err != nil {
 		panic(err)
 	}

@@ -73,7 +73,7 @@ func TestFailureIsLoggedWithStderr(t *testing.T) {
 	cfg := peerConfig("stillborn")
 	cfg.Env["API_KEY"] = "sk-very-secret"
 	log := new(journal)
-	src, err := New(cfg, slog.New(slog.NewTextHandler(log, nil)))
+	src, err := New(cfg, Deps{Log: slog.New(slog.NewTextHandler(log, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -75,7 +75,7 @@ func TestHTTPServersThatDoNotStart(t *testing.T) {
 			defer s.Close()
 			log := new(journal)
 			src, err := New(Config{URL: ports.Secret(s.URL + "/mcp"), Timeout: 500 * time.Millisecond,
-				Headers: map[string]ports.Secret{"Authorization": "Bearer " + token}}, slog.New(slog.NewTextHandler(log, nil)))
+				Headers: map[string]ports.Secret{"Authorization": "Bearer " + token}}, Deps{Log: slog.New(slog.NewTextHandler(log, nil))})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -78,7 +77,7 @@ func TestFilesystemServer(t *testing.T) {
 // everythingHarness has the reference server's tools.
 func everythingHarness(cfg Config) toolsourcetest.Harness {
 	return toolsourcetest.Harness{
-		New: func() (ports.ToolSource, error) { return New(cfg, slog.New(slog.DiscardHandler)) },
+		New: func() (ports.ToolSource, error) { return New(cfg, Deps{}) },
 		Echo: toolsourcetest.Echo{
 			Tool: "echo",
 			Args: func(n int) string { return fmt.Sprintf(`{"message":"number %d"}`, n) },

@@ -5,7 +5,6 @@ package mcp
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -148,7 +147,7 @@ func TestGoServerOverHTTP(t *testing.T) {
 	t.Cleanup(web.Close) // after the source, whose stream it waits for
 	cfg := Config{URL: ports.Secret(web.URL + "/mcp")}
 	checkMain(t, toolsourcetest.Harness{
-		New: func() (ports.ToolSource, error) { return New(cfg, slog.New(slog.DiscardHandler)) },
+		New: func() (ports.ToolSource, error) { return New(cfg, Deps{}) },
 		Echo: toolsourcetest.Echo{
 			Tool: "echo",
 			Args: func(n int) string { return fmt.Sprintf(`{"text":"number %d"}`, n) },

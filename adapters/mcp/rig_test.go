@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"log/slog"
 	"strconv"
 	"strings"
 	"sync"
@@ -33,7 +32,7 @@ type rig struct {
 // start runs a source until the test ends, or end is called.
 func start(t *testing.T, cfg Config) *rig {
 	t.Helper()
-	src, err := New(cfg, slog.New(slog.DiscardHandler))
+	src, err := New(cfg, Deps{})
 	if err != nil {
 		t.Fatal(err)
 	}

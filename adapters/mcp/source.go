@@ -12,6 +12,7 @@ import (
 // Source is one MCP server as a source of tools. Safe for many goroutines.
 type Source struct {
 	cfg  Config
+	deps Deps
 	log  *slog.Logger
 	dial func(Config, *slog.Logger) link
 
@@ -34,15 +35,15 @@ var (
 
 // New makes the source of one server. It starts nothing. An error is
 // KindInvalid and says which key of cfg is wrong.
-func New(cfg Config, log *slog.Logger) (*Source, error) {
+func New(cfg Config, deps Deps) (*Source, error) {
 	cfg, err := cfg.complete()
 	if err != nil {
 		return nil, &ports.Error{Kind: ports.KindInvalid, Op: "mcp config", Err: err}
 	}
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
+	if deps.Log == nil {
+		deps.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Source{cfg: cfg, log: log, dial: dial, redials: make(chan redial), changed: make(chan struct{})}, nil
+	return &Source{cfg: cfg, deps: deps, log: deps.Log, dial: dial, redials: make(chan redial), changed: make(chan struct{})}, nil
 }
 
 // Run connects, registers the server's tools and keeps connected until ctx

@@ -96,7 +96,7 @@ type watched struct {
 }
 
 func watch(t *testing.T, dial func(n int) *memory) *watched {
-	src, err := New(Config{Command: "unused"}, nil)
+	src, err := New(Config{Command: "unused"}, Deps{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -49,7 +49,7 @@ func (t *tool) Call(ctx context.Context, call ports.ToolCall, _ ports.Host) (por
 	if call.Key != "" {
 		params["_meta"] = map[string]string{keyMeta: publicKey(call.Key, t.spec.Name, string(args))}
 	}
-	raw, err := t.send(ctx, op, params)
+	raw, err := t.send(ctx, op, params, call)
 	if err != nil {
 		return ports.ToolResult{}, wrapCall(op, err)
 	}
@@ -73,19 +73,22 @@ func publicKey(parts ...string) string {
 
 // send asks the server. A server that refused to hear the call, because it
 // forgot the session, is asked once more in the session that follows.
-func (t *tool) send(ctx context.Context, op string, params any) (json.RawMessage, error) {
-	s := t.source.session.Load()
-	if s == nil {
-		return nil, t.source.absent()
+func (t *tool) send(ctx context.Context, op string, params any, call ports.ToolCall) (json.RawMessage, error) {
+	l, err := t.source.borrow(ctx, call)
+	if err != nil {
+		return nil, err
 	}
-	raw, err := s.call(ctx, op, params)
+	raw, err := l.session.call(ctx, op, params)
+	l.done(err)
 	var lost *lostError
 	if !errors.As(err, &lost) || !lost.session || lost.sent {
 		return raw, err
 	}
-	next, none := t.source.after(ctx, s)
+	l, none := t.source.borrowAfter(ctx, call, l.session)
 	if none != nil {
 		return nil, cmp.Or(ctx.Err(), err)
 	}
-	return next.call(ctx, op, params)
+	raw, err = l.session.call(ctx, op, params)
+	l.done(err)
+	return raw, err
 }

@@ -76,7 +76,7 @@ func TestARecorderCanDoWhatItsAdapterCan(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	srv, err := mcp.New(mcp.Config{URL: "http://127.0.0.1"}, log)
+	srv, err := mcp.New(mcp.Config{URL: "http://127.0.0.1"}, mcp.Deps{Log: log})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -107,7 +107,7 @@ func (l life) assemble(db *sqlstore.Store, p *points, log *slog.Logger) (*gatewa
 	if err != nil {
 		return nil, err
 	}
-	server, err := mcp.New(mcp.Config{URL: ports.Secret(l.Tools), Trusted: true, Timeout: 15 * time.Second, CallTimeout: time.Minute}, log)
+	server, err := mcp.New(mcp.Config{URL: ports.Secret(l.Tools), Trusted: true, Timeout: 15 * time.Second, CallTimeout: time.Minute}, mcp.Deps{Log: log})
 	if err != nil {
 		return nil, err
 	}

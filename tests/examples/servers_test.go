@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -29,7 +28,7 @@ func TestServersPassTheKitOfToolSources(t *testing.T) {
 			argv := command(t)
 			toolsourcetest.Run(t, toolsourcetest.Harness{
 				New: func() (ports.ToolSource, error) {
-					return mcp.New(mcp.Config{Command: argv[0], Args: argv[1:], Trusted: true}, slog.New(slog.DiscardHandler))
+					return mcp.New(mcp.Config{Command: argv[0], Args: argv[1:], Trusted: true}, mcp.Deps{})
 				},
 				Echo: toolsourcetest.Echo{
 					Tool: "days_between",
