@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -15,10 +16,14 @@ import (
 // lostError is a connection that is over, or was never there.
 type lostError struct {
 	reason  string
-	cause   error         // may be nil
-	sent    bool          // what was asked may have reached the server
-	session bool          // the server refused what was asked because it forgot the session: it ran nothing
-	after   time.Duration // the server wants to be left alone for so long
+	cause   error // may be nil
+	sent    bool  // what was asked may have reached the server
+	session bool  // the server refused what was asked because it forgot the session: it ran nothing
+	// doubtful says that by its words the server might mean another session than
+	// ours; cause is what it said then.
+	doubtful bool
+	status   int           // of the answer that says so; 0 if there was none
+	after    time.Duration // the server wants to be left alone for so long
 }
 
 func (e *lostError) Error() string { return e.reason }
@@ -32,6 +37,15 @@ func (e *malformedError) Error() string { return e.what }
 func malformed(format string, args ...any) error {
 	return &malformedError{what: fmt.Sprintf(format, args...)}
 }
+
+// refusedError is a request that a server did not take, by an HTTP status 4xx,
+// and without an error object of JSON-RPC.
+type refusedError struct {
+	status int
+	what   string
+}
+
+func (e *refusedError) Error() string { return e.what }
 
 // unauthorizedError is a server that wants a login, or another one.
 type unauthorizedError struct {
@@ -58,10 +72,15 @@ func (e *tooLargeError) Error() string { return e.what }
 type answerError struct {
 	code    int
 	message string
+	data    json.RawMessage // nil for none
 }
 
 func newAnswerError(d *mcp.JSONRPCErrorDetails) error {
-	return &answerError{code: d.Code, message: d.Message}
+	e := &answerError{code: d.Code, message: d.Message}
+	if d.Data != nil {
+		e.data, _ = json.Marshal(d.Data) // it came as JSON
+	}
+	return e
 }
 
 func (e *answerError) Error() string {
@@ -103,6 +122,7 @@ func kindOf(err error) ports.Kind {
 	var (
 		lost      *lostError
 		malformed *malformedError
+		refused   *refusedError
 		answer    *answerError
 		large     *tooLargeError
 	)
@@ -113,7 +133,7 @@ func kindOf(err error) ports.Kind {
 		return ports.KindTooLarge
 	case errors.As(err, &lost):
 		return ports.KindUnavailable
-	case errors.As(err, &malformed):
+	case errors.As(err, &malformed), errors.As(err, &refused):
 		return ports.KindProtocol
 	case errors.As(err, &answer):
 		return answer.kind()

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
+	"strings"
 	"sync/atomic"
 	"time"
 )
@@ -38,49 +40,48 @@ func newClient(cfg Config) *http.Client {
 	return &http.Client{Transport: t, CheckRedirect: stayHome}
 }
 
-// stayHome follows a redirection that asks for the same on the same origin.
-// Anywhere else the headers with their token would go along, and a 301, 302 or
-// 303 turns a POST into a GET.
+// stayHome follows a redirection that asks for the same again on the same origin
+// (307 and 308). Anywhere else the headers with their token would go along, and
+// the others turn a POST into a GET.
 func stayHome(req *http.Request, via []*http.Request) error {
-	first := via[0]
-	if len(via) > maxRedirects || req.Method != first.Method || req.URL.Scheme != first.URL.Scheme || req.URL.Host != first.URL.Host {
+	same := req.Response.StatusCode == http.StatusTemporaryRedirect || req.Response.StatusCode == http.StatusPermanentRedirect
+	if len(via) > maxRedirects || !same || !sameOrigin(req.URL, via[0].URL) {
 		return http.ErrUseLastResponse
 	}
 	return nil
 }
 
-// do sends one HTTP request. sent says whether the server may have had it.
-// lastEvent asks for what came after that event.
-func (h *streamable) do(ctx context.Context, method string, body io.Reader, lastEvent string) (_ *http.Response, sent bool, err error) {
+// sameOrigin reports whether what may be sent to one address may be sent to the
+// other (RFC 6454 section 5).
+func sameOrigin(a, b *url.URL) bool {
+	return a.Scheme == b.Scheme && strings.EqualFold(a.Hostname(), b.Hostname()) && port(a) == port(b)
+}
+
+func port(u *url.URL) string {
+	switch {
+	case u.Port() != "":
+		return u.Port()
+	case u.Scheme == "https":
+		return "443"
+	}
+	return "80"
+}
+
+// do sends one HTTP request with the config's headers and its own, which win.
+// sent says whether the server may have had it.
+func (h *httpLink) do(ctx context.Context, e errand) (_ *http.Response, sent bool, err error) {
 	var reached atomic.Bool
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { reached.Store(true) }})
-	req, err := http.NewRequestWithContext(ctx, method, h.cfg.URL.Reveal(), body)
+	req, err := http.NewRequestWithContext(ctx, e.method, e.url, e.reader())
 	if err != nil {
 		return nil, false, err
 	}
 	for name, value := range h.cfg.Headers {
 		req.Header.Set(name, value.Reveal())
 	}
-	h.mu.Lock()
-	session, protocol := h.session, h.protocol
-	h.mu.Unlock()
-	set := func(name, value string) {
-		if value != "" {
-			req.Header.Set(name, value)
-		}
-	}
-	set(headerSession, session)
-	set(headerProtocol, protocol)
-	set("Last-Event-ID", lastEvent)
-	switch method {
-	case http.MethodPost:
-		set("Content-Type", "application/json")
-		set("Accept", "application/json, text/event-stream")
-	case http.MethodGet:
-		set("Accept", "text/event-stream")
-	}
+	maps.Copy(req.Header, e.header)
 	if req.Header.Get("User-Agent") == "" {
-		set("User-Agent", clientName+"/"+clientVersion)
+		req.Header.Set("User-Agent", clientName+"/"+clientVersion)
 	}
 	resp, err := h.client.Do(req)
 	return resp, reached.Load(), err
@@ -88,7 +89,7 @@ func (h *streamable) do(ctx context.Context, method string, body io.Reader, last
 
 // broken is an exchange that ended without an answer. The URL is taken out of
 // net/http's words: it may hold a key.
-func (h *streamable) broken(err error, sent bool) error {
+func (h *httpLink) broken(err error, sent bool) error {
 	var at *url.Error
 	if errors.As(err, &at) {
 		err = at.Err

@@ -32,7 +32,7 @@ type exchange struct {
 }
 
 // run posts the request and gives its answer: JSON, or the last of a stream of events.
-func (x *exchange) run(ctx context.Context, body []byte) (*transport.JSONRPCResponse, error) {
+func (x *exchange) run(ctx context.Context, request errand) (*transport.JSONRPCResponse, error) {
 	s := x.span(ctx)
 	loose := false // the stream is left to drain
 	defer func() {
@@ -40,7 +40,7 @@ func (x *exchange) run(ctx context.Context, body []byte) (*transport.JSONRPCResp
 			s.end()
 		}
 	}()
-	resp, sent, err := x.do(s.ctx, http.MethodPost, bytes.NewReader(body), "")
+	resp, sent, err := x.do(s.ctx, request)
 	if err != nil {
 		return nil, x.broken(err, sent)
 	}
@@ -104,17 +104,25 @@ func (x *exchange) single(ctx context.Context, resp *http.Response) (*transport.
 	if answer := x.take(ctx, body); answer != nil {
 		return answer, nil
 	}
+	if endsWithConnection(resp) && !json.Valid(body) {
+		return nil, x.broken(io.ErrUnexpectedEOF, true)
+	}
 	start := string(body[:min(len(body), maxRefusal)])
 	return nil, malformed("the server answers %s with what is no answer to it: %q", x.method, clip(x.redact.Replace(start), maxSample))
 }
 
-func (x *exchange) tooLarge() error {
-	return &tooLargeError{what: fmt.Sprintf("the server sent a message of more than %d bytes (max_message_bytes)", x.cfg.MaxMessageBytes)}
+// endsWithConnection reports whether a body that was cut off looks like a whole one.
+func endsWithConnection(resp *http.Response) bool {
+	return resp.ProtoMajor == 1 && resp.ContentLength < 0 && len(resp.TransferEncoding) == 0
+}
+
+func (h *httpLink) tooLarge() error {
+	return &tooLargeError{what: fmt.Sprintf("the server sent a message of more than %d bytes (max_message_bytes)", h.cfg.MaxMessageBytes)}
 }
 
 // stream reads events until the answer comes. A stream that ends before is taken
-// up again where it was, if its events have ids (MCP basic/transports,
-// "Resumability and Redelivery"). last is the response that was read in the end.
+// up again where it was, if its events have ids (MCP 2025-11-25 basic/transports,
+// "Resumability and Redelivery"); not in the modern era. last is the response that was read in the end.
 func (x *exchange) stream(ctx context.Context, resp *http.Response) (_ *transport.JSONRPCResponse, last *http.Response, _ error) {
 	at := new(cursor)
 	for tries := 0; ; {
@@ -122,6 +130,9 @@ func (x *exchange) stream(ctx context.Context, resp *http.Response) (_ *transpor
 		answer, err := x.follow(ctx, resp.Body, at)
 		if answer != nil || !isBreak(err) {
 			return answer, resp, err
+		}
+		if x.modern.Load() {
+			at.last = ""
 		}
 		if at.last != before {
 			tries = 0
@@ -158,7 +169,17 @@ func isBreak(err error) bool {
 
 // follow reads one stream. An error that isBreak does not know ends the exchange.
 func (x *exchange) follow(ctx context.Context, body io.Reader, at *cursor) (*transport.JSONRPCResponse, error) {
-	stream := newEvents(body, x.cfg.MaxMessageBytes, at, func([]byte) error { return nil })
+	var (
+		pace rate  // of a stream that is always open
+		idle flood // since the last message of another
+	)
+	count := idle.count
+	if x.method == methodListen {
+		count = pace.count
+		x.listening.Add(1)
+		defer x.listening.Add(-1)
+	}
+	stream := newEvents(body, x.cfg.MaxMessageBytes, at, count)
 	for {
 		data, err := stream.next()
 		switch {
@@ -166,9 +187,19 @@ func (x *exchange) follow(ctx context.Context, body io.Reader, at *cursor) (*tra
 			return nil, x.tooLarge()
 		case err != nil:
 			return nil, err
+		case stream.torn && !json.Valid(data):
+			return nil, io.ErrUnexpectedEOF
 		}
+		before := x.noise
 		if answer := x.take(ctx, data); answer != nil {
 			return answer, nil
+		}
+		if x.method != methodListen && x.noise == before && len(bytes.TrimSpace(data)) > 0 {
+			idle = flood{}
+			continue
+		}
+		if err := count(data); err != nil {
+			return nil, err
 		}
 	}
 }
@@ -179,7 +210,7 @@ func (x *exchange) resume(ctx context.Context, at *cursor) *http.Response {
 	if !sleep(ctx, at.pause()) {
 		return nil
 	}
-	resp, _, err := x.do(ctx, http.MethodGet, nil, at.last)
+	resp, _, err := x.do(ctx, x.taking(at.last))
 	if err != nil {
 		x.doubt()
 		return nil
@@ -195,7 +226,10 @@ func (x *exchange) resume(ctx context.Context, at *cursor) *http.Response {
 // take handles what came: it gives the answer if that is in it.
 func (x *exchange) take(ctx context.Context, raw []byte) *transport.JSONRPCResponse {
 	raw = bytes.TrimSpace(raw)
-	if len(raw) == 0 || raw[0] != '[' || !json.Valid(raw) {
+	switch {
+	case len(raw) == 0: // an event for its id alone
+		return nil
+	case raw[0] != '[' || !json.Valid(raw):
 		return x.takeOne(ctx, raw)
 	}
 	var answer *transport.JSONRPCResponse
@@ -208,12 +242,15 @@ func (x *exchange) take(ctx context.Context, raw []byte) *transport.JSONRPCRespo
 
 func (x *exchange) takeOne(ctx context.Context, raw []byte) *transport.JSONRPCResponse {
 	var m message
-	if len(raw) == 0 || raw[0] != '{' || json.Unmarshal(raw, &m) != nil {
+	if raw[0] != '{' || json.Unmarshal(raw, &m) != nil {
 		x.noise++
 		return nil
 	}
 	id, ok := m.number()
 	switch {
+	case m.Method != "" && m.hasID() && x.modern.Load():
+		x.noise++ // servers may not ask any more, and there is no way to answer
+		x.log.Debug("mcp_request_dropped", "err", "the server may not ask in this revision")
 	case m.Method != "" && m.hasID():
 		x.takeRequest(ctx, m)
 	case m.Method != "":
@@ -225,25 +262,6 @@ func (x *exchange) takeOne(ctx context.Context, raw []byte) *transport.JSONRPCRe
 		x.log.Debug("mcp_answer_unexpected")
 	}
 	return nil
-}
-
-// takeRequest serves a request of the server beside the reading; its answer is
-// a POST of its own. One too many is not answered.
-func (h *streamable) takeRequest(ctx context.Context, m message) {
-	select {
-	case h.serving <- struct{}{}:
-	default:
-		h.log.Debug("mcp_request_dropped", "err", "too many requests at a time")
-		return
-	}
-	h.wg.Go(func() {
-		defer func() { <-h.serving }()
-		s := h.span(context.WithoutCancel(ctx))
-		defer s.end()
-		if reply := h.serve(s.ctx, m); reply != nil {
-			h.deliver(s.ctx, reply)
-		}
-	})
 }
 
 // drain lets a stream that has given its answer come to its end.

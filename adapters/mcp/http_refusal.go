@@ -20,12 +20,14 @@ const (
 	// longestWait is how long a server can ask us to stay away.
 	longestWait = time.Hour
 	maxSample   = 120 // bytes of a page that is no answer, in an error
+	// codeNoSession is how the TypeScript SDK says that there is no such session.
+	codeNoSession = -32001
 )
 
 // refusal makes an error of an answer whose status is not 2xx. What a server
 // refuses with a 4xx it did not run; after a 5xx nobody knows, unless it comes
 // with a time to try again.
-func (h *streamable) refusal(resp *http.Response) error {
+func (h *httpLink) refusal(resp *http.Response) error {
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal)) // what can be read of it
 	fault := errorOf(body)
 	if fault == nil {
@@ -40,29 +42,51 @@ func (h *streamable) refusal(resp *http.Response) error {
 	case code == http.StatusUnauthorized || code == http.StatusForbidden:
 		return &unauthorizedError{status: code, what: h.loginWords(code, status) + said}
 	case forgotten != nil:
+		forgotten.cause = h.refusedWith(code, status, said, fault)
 		return forgotten
 	case code == http.StatusTooManyRequests || code == http.StatusServiceUnavailable && wait > 0:
 		wait = max(wait, time.Second)
-		return &lostError{reason: fmt.Sprintf("the server asks to wait %s (%s)%s", wait.Round(time.Second), status, said), after: wait}
+		return &lostError{reason: fmt.Sprintf("the server asks to wait %s (%s)%s", wait.Round(time.Second), status, said), after: wait, status: code}
 	case code >= 500 && fault.Code != 0:
 		return newAnswerError(fault)
 	case code >= 500:
-		return &lostError{reason: fmt.Sprintf("%s answers %s%s", h.origin, status, said), sent: true}
+		return &lostError{reason: fmt.Sprintf("%s answers %s%s", h.origin, status, said), sent: true, status: code}
 	case code/100 == 3:
-		return malformed("the server redirects to %s, where the headers must not go along (set url to where the server is)", elsewhere(resp))
+		return h.redirection(resp, status)
+	}
+	return h.refusedWith(resp.StatusCode, status, said, fault)
+}
+
+// refusedWith is what a server says with a status 4xx, as an error.
+func (h *httpLink) refusedWith(code int, status, said string, fault *mcp.JSONRPCErrorDetails) error {
+	switch {
 	case fault.Code != 0:
 		return newAnswerError(fault)
 	case code == http.StatusNotFound:
-		return malformed("there is no MCP server at this path of %s (%s)%s", h.origin, status, said)
+		return &refusedError{status: code, what: fmt.Sprintf("there is no MCP server at this path of %s (%s)%s", h.origin, status, said)}
 	case code == http.StatusMethodNotAllowed:
-		return malformed("%s takes no POST at this path (%s): the path is wrong, or it is a server of the older sse, which is not supported yet", h.origin, status)
+		return &refusedError{status: code, what: fmt.Sprintf("%s takes no POST at this path (%s): is the url right?", h.origin, status)}
 	case code == http.StatusRequestEntityTooLarge:
 		return &tooLargeError{what: "the server says that the request is too large"}
 	}
-	return malformed("the server answers %s%s", status, said)
+	return &refusedError{status: code, what: fmt.Sprintf("the server answers %s%s", status, said)}
 }
 
-func (h *streamable) loginWords(code int, status string) string {
+// redirection is a status 3xx that is not followed.
+func (h *httpLink) redirection(resp *http.Response, status string) error {
+	to, err := resp.Location()
+	switch {
+	case err != nil:
+		return malformed("the server redirects to nowhere (%s)", status)
+	case !sameOrigin(to, resp.Request.URL):
+		return malformed("the server redirects to %s, where the headers must not go along (set url to where the server is)", clip(to.Scheme+"://"+to.Host, maxSample))
+	case resp.StatusCode == http.StatusTemporaryRedirect || resp.StatusCode == http.StatusPermanentRedirect:
+		return malformed("the server redirects to %s again and again (%s)", h.origin, status)
+	}
+	return malformed("the server redirects to %s by %s, which asks for a page and not for MCP (set url to where the server is; it may want a login)", h.origin, status)
+}
+
+func (h *httpLink) loginWords(code int, status string) string {
 	switch {
 	case code == http.StatusForbidden:
 		return fmt.Sprintf("the server refuses access (%s): its token may not do this, set another in headers", status)
@@ -73,26 +97,25 @@ func (h *streamable) loginWords(code int, status string) string {
 }
 
 // forgotten is not nil if the server says that it does not know the session
-// (MCP basic/transports, "Session Management": 404). Others say so by a 400, and
-// did not run what was asked either; by an error in an answer with 200 it may
-// also be a tool that speaks.
-func (h *streamable) forgotten(status, code int, words string) *lostError {
-	if h.GetSessionId() == "" {
+// (MCP 2025-11-25 basic/transports, "Session Management": 404). Others say so by
+// a 400 or by an error object, in which it may also be a tool that speaks; they
+// did not run what was asked either.
+func (h *httpLink) forgotten(status, code int, words string) *lostError {
+	if !h.inSession() {
 		return nil
 	}
 	lower := strings.ToLower(words)
 	aboutSession := strings.Contains(lower, "session") || strings.Contains(lower, "not initialized")
-	switch {
-	case status == http.StatusNotFound, status == http.StatusGone:
-	case aboutSession && (status == http.StatusBadRequest || code == mcp.INVALID_REQUEST):
-	default:
+	sure := status == http.StatusGone || status == http.StatusNotFound && code != mcp.METHOD_NOT_FOUND
+	byWords := status == http.StatusBadRequest || code == mcp.INVALID_REQUEST || code == codeNoSession
+	if !sure && !(aboutSession && byWords) {
 		return nil
 	}
-	return &lostError{reason: "the server no longer knows the session" + words, session: true}
+	return &lostError{reason: "the server no longer knows the session" + words, session: true, doubtful: !sure, status: status}
 }
 
 // sample is what a refusal says, for people; "" for nothing.
-func (h *streamable) sample(resp *http.Response, body []byte, words string) string {
+func (h *httpLink) sample(resp *http.Response, body []byte, words string) string {
 	text := string(body)
 	switch media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); {
 	case words != "":
@@ -127,14 +150,6 @@ func retryAfter(value string, now time.Time) time.Duration {
 		wait = at.Sub(now)
 	}
 	return min(max(wait, 0), longestWait)
-}
-
-func elsewhere(resp *http.Response) string {
-	to, err := resp.Location()
-	if err != nil {
-		return "nowhere"
-	}
-	return clip(to.Scheme+"://"+to.Host, maxSample)
 }
 
 func headerNames(cfg Config) []string {

@@ -51,7 +51,7 @@ func TestHTTPServersThatDoNotStart(t *testing.T) {
 		"empty result":    {answers(200, "application/json", `{"jsonrpc":"2.0","id":1,"result":{}}`), "names no protocol version", ports.KindProtocol, 0},
 		"accepted":        {answers(202, "", ""), "took initialize and gave no answer (202 Accepted)", ports.KindProtocol, 0},
 		"no such path":    {answers(404, "text/html", page), "there is no MCP server at this path", ports.KindProtocol, 0},
-		"no POST":         {answers(405, "text/plain", ""), "older sse, which is not supported yet", ports.KindProtocol, 0},
+		"no POST":         {answers(405, "text/plain", ""), "takes no POST at this path (405 Method Not Allowed): is the url right?", ports.KindProtocol, 0},
 		"bad request":     {answers(400, "text/plain", "go away {auth}"), "the server answers 400 Bad Request: go away [redacted]", ports.KindProtocol, 0},
 		"refused in JSON": {answers(400, "application/json", `{"jsonrpc":"2.0","id":1,"error":{"code":-32022,"message":"Unsupported; supported: 2026-07-28"}}`), "supported: 2026-07-28", ports.KindProtocol, 0},
 		"another login":   {answers(401, "application/json", `{"error":"invalid_token","error_description":"{auth}"}`), "does not accept the token in headers.Authorization (401 Unauthorized): it wants another: invalid_token", ports.KindUnauthorized, loginRetry},

@@ -42,6 +42,7 @@ func open(ctx context.Context, l link) (*session, error) {
 	s := &session{link: l, changed: make(chan struct{}, 1)}
 	l.SetNotificationHandler(s.notified)
 	l.SetRequestHandler(s.asked)
+	l.SetPulse(s.ping)
 	if err := l.Start(ctx); err != nil {
 		return nil, err
 	}
@@ -81,6 +82,12 @@ func (s *session) initialize(ctx context.Context) error {
 		h.SetProtocolVersion(s.protocol)
 	}
 	return s.notify(ctx, "notifications/initialized", nil)
+}
+
+// ping asks for a sign of life (MCP basic/utilities/ping).
+func (s *session) ping(ctx context.Context) error {
+	_, err := s.request(ctx, "ping", nil)
+	return err
 }
 
 // explain says in words why there is no handshake.

@@ -3,6 +3,7 @@ package mcp
 import (
 	"bytes"
 	"io"
+	"slices"
 	"strconv"
 	"time"
 
@@ -19,7 +20,34 @@ const (
 	maxEventID = 1 << 10
 	// fieldRoom is what a line of an event may have beside its data.
 	fieldRoom = 16
+	// floodWindow is the time that the flood on a stream which is always open is
+	// counted in: it may live for weeks, with a comment every few seconds.
+	floodWindow = time.Minute
 )
+
+// rate bounds how much comes on a stream that is always open.
+type rate struct {
+	flood
+	since time.Time
+}
+
+// count counts a line. The error says that it is one too many.
+func (r *rate) count(line []byte) error {
+	if time.Since(r.since) > floodWindow {
+		*r = rate{since: time.Now()}
+	}
+	return r.flood.count(line)
+}
+
+// count is the same for a stream that ends: since the last message.
+func (f *flood) count(line []byte) error {
+	f.lines++
+	f.bytes += len(line) + 1
+	if words := f.over(); words != "" {
+		return &malformedError{what: words}
+	}
+	return nil
+}
 
 // cursor is how far a stream was read, and how long to wait before it is taken
 // up again.
@@ -43,13 +71,18 @@ type events struct {
 	at    *cursor
 	// idle is called for each line outside an event with data; if it
 	// returns an error, that is the end.
-	idle  func(line []byte) error
+	idle func(line []byte) error
+	// named are the events that count beside those that have no name.
+	named []string
 	begun bool
 	data  bytes.Buffer
+
+	name string // of the last event
+	torn bool   // the last event had no end: the stream had one before
 }
 
 func newEvents(r io.Reader, max int, at *cursor, idle func([]byte) error) *events {
-	return &events{lines: newLineReader(r, max+fieldRoom, false), max: max, at: at, idle: idle}
+	return &events{lines: newLineReader(r, max+fieldRoom, false), max: max, at: at, idle: idle, named: []string{"message"}}
 }
 
 // next gives the data of the next message, valid until the next call. io.EOF is
@@ -64,7 +97,8 @@ func (e *events) next() ([]byte, error) {
 		line, err := e.lines.next()
 		switch {
 		case err == io.EOF && hasData:
-			return e.data.Bytes(), nil // the server forgot the empty line; its id does not count
+			e.name, e.torn = name, true // cut off, or the server forgot the empty line; its id does not count
+			return e.data.Bytes(), nil
 		case err != nil:
 			return nil, err
 		}
@@ -75,7 +109,8 @@ func (e *events) next() ([]byte, error) {
 			if hasID {
 				e.at.last = id
 			}
-			if hasData && (name == "" || name == "message") {
+			if hasData && (name == "" || slices.Contains(e.named, name)) {
+				e.name = name
 				return e.data.Bytes(), nil
 			}
 			name, hasID, hasData = "", false, false

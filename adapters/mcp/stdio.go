@@ -158,6 +158,9 @@ func (s *stdio) SendNotification(ctx context.Context, n mcp.JSONRPCNotification)
 // GetSessionId is "": stdio has no sessions.
 func (s *stdio) GetSessionId() string { return "" }
 
+// SetPulse is not needed: the end of a child is seen.
+func (s *stdio) SetPulse(func(context.Context) error) {}
+
 // Lost is closed when the connection is over.
 func (s *stdio) Lost() <-chan struct{} { return s.lost }
 

@@ -45,6 +45,7 @@ func (m *memory) Lost() <-chan struct{}                                         
 func (m *memory) Err() error                                                      { return &lostError{reason: "the line was cut"} }
 func (m *memory) Stderr() ([]string, int)                                         { return nil, 0 }
 func (m *memory) GetSessionId() string                                            { return "" }
+func (m *memory) SetPulse(func(context.Context) error)                            {}
 func (m *memory) SetRequestHandler(transport.RequestHandler)                      {}
 func (m *memory) SetNotificationHandler(h func(mcp.JSONRPCNotification))          { m.notify = h }
 func (m *memory) SendNotification(context.Context, mcp.JSONRPCNotification) error { return nil }

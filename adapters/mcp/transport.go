@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"context"
 	"log/slog"
 
 	"github.com/mark3labs/mcp-go/client/transport"
@@ -13,6 +14,9 @@ import (
 // the request handler has a goroutine of its own for each request.
 type link interface {
 	transport.BidirectionalInterface
+	// SetPulse sets how the link asks the server for a sign of life where it
+	// cannot see its end. It is called before Start.
+	SetPulse(func(context.Context) error)
 	// Lost is closed when the connection is over, whoever ended it.
 	Lost() <-chan struct{}
 	// Err says why. Only after Lost.
