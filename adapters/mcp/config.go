@@ -22,7 +22,7 @@ const (
 // size means its default.
 type Config struct {
 	// Transport follows from Command or URL. READMEs of servers have other names for it and for "http".
-	Transport string `json:"transport,omitempty" alias:"type" validate:"omitempty,oneof=stdio http streamable-http streamableHttp" doc:"stdio with command, http with url; absent: as fits"`
+	Transport string `json:"transport,omitempty" alias:"type" validate:"omitempty,oneof=stdio http sse streamable-http streamableHttp" doc:"stdio with command, http or the older sse with url; absent: as fits, and sse where http is refused"`
 
 	Command string   `json:"command,omitempty" validate:"required_without=URL,excluded_with=URL" doc:"Program that speaks MCP on its stdin and stdout"`
 	Args    []string `json:"args,omitempty" validate:"excluded_with=URL" doc:"Its arguments"`
@@ -33,7 +33,7 @@ type Config struct {
 	Cwd        string                  `json:"cwd,omitempty" format:"path" validate:"excluded_with=URL" doc:"Folder that it starts in; absent: that of the config file"`
 
 	// URL is a secret because it may hold one.
-	URL     ports.Secret            `json:"url,omitempty" validate:"omitempty,http_url" doc:"Endpoint of a server that speaks streamable HTTP"`
+	URL     ports.Secret            `json:"url,omitempty" validate:"omitempty,http_url" doc:"Endpoint of a server that speaks streamable HTTP, or the older HTTP with SSE"`
 	Headers map[string]ports.Secret `json:"headers,omitempty" validate:"excluded_without=URL,dive,keys,required,printascii,excludesall=:; ,endkeys" doc:"Headers of every request to the url, like Authorization"`
 
 	Timeout     time.Duration `json:"timeout,omitempty" default:"15s" validate:"gte=0" doc:"How long the server may take until its tools are listed"`
@@ -53,10 +53,11 @@ type Config struct {
 	Trusted bool `json:"trusted,omitempty" doc:"true: the server is believed what it says that its tools change"`
 }
 
-// The two transports, as complete leaves them in Config.Transport.
+// The transports, as complete leaves them in Config.Transport.
 const (
 	overStdio = "stdio"
 	overHTTP  = "http"
+	overSSE   = "sse" // the one before streamable HTTP
 )
 
 // complete gives c with its defaults, or what is wrong with it.
@@ -87,10 +88,8 @@ func (c *Config) checkTransport() error {
 	switch {
 	case command && url:
 		return fmt.Errorf("command and url are both given (keep one: a program that is started here, or a server that runs elsewhere)")
-	case c.Transport == "sse":
-		return fmt.Errorf(`transport "sse" is not supported yet (must be "stdio" or "http"; most servers of the older sse speak http too)`)
-	case !slices.Contains([]string{"", overStdio, overHTTP, "streamable-http", "streamableHttp"}, c.Transport):
-		return fmt.Errorf(`transport %q is unknown (must be "stdio" or "http")`, c.Transport)
+	case !slices.Contains([]string{"", overStdio, overHTTP, overSSE, "streamable-http", "streamableHttp"}, c.Transport):
+		return fmt.Errorf(`transport %q is unknown (must be "stdio", "http" or "sse")`, c.Transport)
 	case !command && !url:
 		return fmt.Errorf("command and url are both missing (command: the program that speaks MCP on its stdin and stdout; url: where the server is)")
 	case url && c.Transport == overStdio:
@@ -99,6 +98,7 @@ func (c *Config) checkTransport() error {
 		return fmt.Errorf(`transport is %q, but there is a command (must be "stdio", or a url instead of the command)`, c.Transport)
 	case command:
 		c.Transport = overStdio
+	case c.Transport == overSSE:
 	default:
 		c.Transport = overHTTP
 	}
@@ -106,7 +106,7 @@ func (c *Config) checkTransport() error {
 }
 
 func (c *Config) checkCommand() error {
-	if c.Transport == overHTTP && (len(c.Args) > 0 || len(c.Env) > 0 || len(c.InheritEnv) > 0 || c.Cwd != "") {
+	if c.Transport != overStdio && (len(c.Args) > 0 || len(c.Env) > 0 || len(c.InheritEnv) > 0 || c.Cwd != "") {
 		return fmt.Errorf("args, env, inherit_env and cwd are for a command, and there is a url (leave them out)")
 	}
 	for name := range c.Env {

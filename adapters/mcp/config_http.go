@@ -20,11 +20,11 @@ const longSegment = 16
 // when a connection breaks (Idempotency-Key).
 func ownHeaders() []string {
 	return []string{"Accept", "Accept-Encoding", "Connection", "Content-Length", "Content-Type", "Host", "Idempotency-Key", "Last-Event-Id",
-		"Mcp-Protocol-Version", "Mcp-Session-Id", "Te", "Trailer", "Transfer-Encoding", "Upgrade", "X-Idempotency-Key"}
+		"Mcp-Method", "Mcp-Name", "Mcp-Protocol-Version", "Mcp-Session-Id", "Te", "Trailer", "Transfer-Encoding", "Upgrade", "X-Idempotency-Key"}
 }
 
 func (c *Config) checkURL() error {
-	if c.Transport != overHTTP {
+	if c.Transport == overStdio {
 		if len(c.Headers) > 0 {
 			return fmt.Errorf("headers are for a url, and there is a command (leave them out)")
 		}

@@ -25,7 +25,7 @@ func TestConfigFaults(t *testing.T) {
 	for says, cfg := range map[string]Config{
 		"command and url are both missing":           {},
 		"command and url are both given":             {Command: "x", URL: "http://h/mcp"},
-		`transport "sse" is not supported yet`:       {Transport: "sse", URL: "http://h/sse"},
+		`transport is "sse", but there is a command`: {Transport: "sse", Command: "x"},
 		`transport "carrier pigeon" is unknown`:      {Transport: "carrier pigeon", Command: "x"},
 		`transport is "stdio", but there is a url`:   {Transport: "stdio", URL: "http://h/mcp"},
 		`transport is "http", but there is a comman`: {Transport: "http", Command: "x"},
@@ -84,7 +84,7 @@ func TestConfigTags(t *testing.T) {
 		}
 	}
 	for _, bad := range []Config{
-		{}, {Command: "x", Transport: "sse"}, {Command: "x", Env: map[string]ports.Secret{"": "1"}}, {Command: "x", Timeout: -1},
+		{}, {Command: "x", Transport: "soap"}, {Command: "x", Env: map[string]ports.Secret{"": "1"}}, {Command: "x", Timeout: -1},
 		{Command: "x", URL: "http://h"}, {URL: "h"}, {URL: "ftp://h"}, {URL: "http://h", Args: []string{"a"}}, {URL: "http://h", Cwd: "/"},
 		{Command: "x", Headers: map[string]ports.Secret{"A": "1"}}, {URL: "http://h", Headers: map[string]ports.Secret{"a b": "1"}},
 	} {

@@ -42,7 +42,7 @@ func (h *httpLink) refusal(resp *http.Response) error {
 	case code == http.StatusUnauthorized || code == http.StatusForbidden:
 		return &unauthorizedError{status: code, what: h.loginWords(code, status) + said}
 	case forgotten != nil:
-		forgotten.cause = h.refusedWith(code, status, said, fault)
+		forgotten.cause = h.refusedWith(resp, status, said, fault)
 		return forgotten
 	case code == http.StatusTooManyRequests || code == http.StatusServiceUnavailable && wait > 0:
 		wait = max(wait, time.Second)
@@ -54,22 +54,22 @@ func (h *httpLink) refusal(resp *http.Response) error {
 	case code/100 == 3:
 		return h.redirection(resp, status)
 	}
-	return h.refusedWith(resp.StatusCode, status, said, fault)
+	return h.refusedWith(resp, status, said, fault)
 }
 
 // refusedWith is what a server says with a status 4xx, as an error.
-func (h *httpLink) refusedWith(code int, status, said string, fault *mcp.JSONRPCErrorDetails) error {
-	switch {
+func (h *httpLink) refusedWith(resp *http.Response, status, said string, fault *mcp.JSONRPCErrorDetails) error {
+	switch code := resp.StatusCode; {
 	case fault.Code != 0:
 		return newAnswerError(fault)
 	case code == http.StatusNotFound:
 		return &refusedError{status: code, what: fmt.Sprintf("there is no MCP server at this path of %s (%s)%s", h.origin, status, said)}
 	case code == http.StatusMethodNotAllowed:
-		return &refusedError{status: code, what: fmt.Sprintf("%s takes no POST at this path (%s): is the url right?", h.origin, status)}
+		return &refusedError{status: code, what: fmt.Sprintf("%s takes no %s at this path (%s): is the url right?", h.origin, resp.Request.Method, status)}
 	case code == http.StatusRequestEntityTooLarge:
 		return &tooLargeError{what: "the server says that the request is too large"}
 	}
-	return &refusedError{status: code, what: fmt.Sprintf("the server answers %s%s", status, said)}
+	return &refusedError{status: resp.StatusCode, what: fmt.Sprintf("the server answers %s%s", status, said)}
 }
 
 // redirection is a status 3xx that is not followed.

@@ -18,6 +18,7 @@ type Source struct {
 
 	session atomic.Pointer[session]           // nil while there is no connection
 	login   atomic.Pointer[unauthorizedError] // why there is none, if it is for the login
+	older   atomic.Bool                       // the url was found to speak the transport before streamable HTTP
 	redials chan redial
 
 	mu      sync.Mutex

@@ -72,10 +72,10 @@ func (v *supervisor) connection(ctx context.Context) error {
 	if v.connected {
 		v.state.Restarts++
 	}
-	l := v.dial(v.cfg, v.log)
-	defer v.hangUp(l)
 	begun := time.Now()
-	s, tools, err := v.connect(ctx, l)
+	l, s, tools, err := v.connect(ctx)
+	defer v.hangUp(l)
+	v.state.Transport = transportOf(l)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -98,16 +98,17 @@ func (v *supervisor) connection(ctx context.Context) error {
 	return err
 }
 
-// connect starts l, shakes hands and lists the tools, within the time-out.
-func (v *supervisor) connect(ctx context.Context, l link) (*session, *listing, error) {
+// connect makes a link, shakes hands and lists the tools, within the time-out.
+// The link is there beside an error too.
+func (v *supervisor) connect(ctx context.Context) (link, *session, *listing, error) {
 	ctx, cancel := context.WithTimeout(ctx, v.cfg.Timeout)
 	defer cancel()
-	s, err := open(ctx, l)
+	l, s, err := v.establish(ctx)
 	if err != nil {
-		return nil, nil, err
+		return l, nil, nil, err
 	}
 	tools, err := s.list(ctx, v.cfg.Trusted, v.cfg.MaxMessageBytes)
-	return s, tools, err
+	return l, s, tools, err
 }
 
 // hangUp closes l. Nobody is told more than the log: the next try is what counts.

@@ -27,8 +27,11 @@ type link interface {
 
 // dial makes the link that cfg asks for, not yet started.
 func dial(cfg Config, log *slog.Logger) link {
-	if cfg.Transport == overHTTP {
+	switch cfg.Transport {
+	case overHTTP:
 		return newStreamable(cfg, log)
+	case overSSE:
+		return newLegacySSE(cfg, log)
 	}
 	return newStdio(cfg, log)
 }
