@@ -24,6 +24,7 @@ type httpPeer struct {
 	mode   string
 	stream bool // answers are streams of events; else JSON
 	deaf   bool // offers no stream to listen to
+	older  bool // speaks HTTP with SSE of 2024-11-05 instead
 	// odd handles a request in its own way, and reports whether it did. m is
 	// the message of a POST. It is set before the first request, or by swap.
 	odd func(w http.ResponseWriter, r *http.Request, m incoming) bool
@@ -130,6 +131,8 @@ func (p *httpPeer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch {
 	case odd != nil && odd(w, r, m):
+	case p.older:
+		p.serveOlder(w, r, m)
 	case r.Method == http.MethodGet && p.deaf:
 		http.Error(w, "no stream here", http.StatusMethodNotAllowed)
 	case s == nil && id != "":
@@ -212,7 +215,6 @@ func (s *httpSession) write(line string) {
 
 func (s *httpSession) serve(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
-	w.WriteHeader(http.StatusOK)
 	w.(http.Flusher).Flush()
 	for {
 		select {

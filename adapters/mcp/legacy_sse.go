@@ -225,8 +225,8 @@ func (h *legacySSE) exchange(ctx context.Context, body []byte, answer <-chan *tr
 			if pending != nil {
 				pending = nil
 				var unsent *lostError
-				if err := <-posted; errors.As(err, &unsent) && !unsent.sent {
-					return nil, err
+				if errors.As(<-posted, &unsent) && !unsent.sent {
+					return nil, h.Err()
 				}
 			}
 			select { // an answer that came with the last words counts
