@@ -4,12 +4,10 @@ package mcp
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os/exec"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,7 +16,6 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 
 	"dragoman/ports"
-	"dragoman/tests/toolsourcetest"
 )
 
 // remote is a server that nobody here wrote, as a process of its own that
@@ -142,42 +139,15 @@ func goServer(calls chan<- string) *server.MCPServer {
 }
 
 func TestGoServerOverHTTP(t *testing.T) {
-	calls := make(chan string, 100)
+	calls := newCalls()
 	web := httptest.NewServer(server.NewStreamableHTTPServer(goServer(calls), server.WithStateful(true)))
 	t.Cleanup(web.Close) // after the source, whose stream it waits for
-	cfg := Config{URL: ports.Secret(web.URL + "/mcp")}
-	checkMain(t, toolsourcetest.Harness{
-		New: func() (ports.ToolSource, error) { return New(cfg, Deps{}) },
-		Echo: toolsourcetest.Echo{
-			Tool: "echo",
-			Args: func(n int) string { return fmt.Sprintf(`{"text":"number %d"}`, n) },
-			Want: func(n int, r ports.ToolResult) error { return wantText(r, fmt.Sprintf("number %d", n)) },
-		},
-		Failing: &toolsourcetest.Probe{Tool: "fail"},
-		Slow:    &toolsourcetest.Probe{Tool: "slow"},
-	})
-	r := start(t, cfg).ready()
-	if _, err := r.call(t.Context(), "grow", `{}`); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "the new tool is registered", func() bool { return slices.Contains(r.names(), "grown") })
-	for len(calls) > 0 {
-		<-calls
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-	defer cancel()
-	_, err := r.call(ctx, "slow", `{}`)
-	wantKind(t, err, ports.KindTimeout, "deadline")
-	select {
-	case <-calls:
-	case <-time.After(5 * time.Second):
-		t.Error("the server was not told that the call was given up")
-	}
+	checkGoServer(t, Config{URL: ports.Secret(web.URL + "/mcp")}, "http", calls)
 }
 
 // TestGoServerIsReplaced: another server, that knows no session, answers at the address.
 func TestGoServerIsReplaced(t *testing.T) {
-	calls := make(chan string, 100)
+	calls := newCalls()
 	fresh := func() http.Handler { return server.NewStreamableHTTPServer(goServer(calls), server.WithStateful(true)) }
 	now := fresh()
 	swaps := make(chan http.Handler, 1)
