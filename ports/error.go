@@ -121,3 +121,8 @@ func RetryAfter(err error) time.Duration {
 	}
 	return 0
 }
+
+// ErrLeaving is the cause (context.Cause) of a call's end where this process
+// leaves and another goes on with the call: work that lives on elsewhere is not
+// to be cancelled for it.
+var ErrLeaving = errors.New("the gateway is stopping")

@@ -128,6 +128,7 @@ type CallResult struct {
 
 // NeedsInput asks the person for values before the call can go on.
 type NeedsInput struct {
+	Text     string          `json:"text,omitempty"` // what the tool says about it
 	Requests []Field         `json:"requests"`
 	State    json.RawMessage `json:"state"`
 }

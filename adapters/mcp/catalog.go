@@ -20,10 +20,24 @@ const (
 	maxNoteTools = 3   // tools named in a note
 )
 
+// definition is a tool as its server described it.
+type definition struct {
+	Spec ports.ToolSpec `json:"spec"`
+	// AsTask says that it runs as a task only (revision 2025-11-25, execution.taskSupport).
+	AsTask bool `json:"as_task,omitempty"`
+}
+
+// wanted is what is taken of a list.
+type wanted struct {
+	trusted  bool // annotations are believed
+	headers  bool // arguments may have to go into headers: those marked wrong cost their tool
+	maxBytes int  // of all definitions
+}
+
 // listing is what tools/list gave: the tools that can be used, in the server's
 // order, and in words what was wrong.
 type listing struct {
-	specs   []ports.ToolSpec
+	tools   []definition
 	faults  []string // malformed tools, in words
 	cut     string   // why the list was cut
 	seen    map[string]bool
@@ -58,19 +72,19 @@ func (l *listing) drop(raw json.RawMessage, index int, err error) {
 // server that repeats a cursor, or goes on for ever, is cut off. A server
 // without the method has no tools. Tools are decoded one by one, so that a
 // malformed one costs the others nothing.
-func (s *session) list(ctx context.Context, trusted bool, maxBytes int) (*listing, error) {
+func (s *session) list(ctx context.Context, want wanted) (*listing, error) {
 	l := &listing{seen: make(map[string]bool)}
 	cursors := make(map[string]bool)
 	params := map[string]any{}
 	for range maxPages {
-		raw, err := s.request(ctx, "tools/list", params)
+		raw, err := s.request(ctx, ask{method: "tools/list", params: params})
 		if err != nil {
 			if answer, ok := err.(*answerError); ok && answer.kind() == ports.KindNotFound {
 				return l, nil
 			}
 			return nil, fmt.Errorf("tools/list: %w", err)
 		}
-		next, err := l.page(raw, trusted, maxBytes)
+		next, err := l.page(raw, want)
 		switch {
 		case err != nil:
 			return nil, err
@@ -88,7 +102,7 @@ func (s *session) list(ctx context.Context, trusted bool, maxBytes int) (*listin
 }
 
 // page adds one answer and gives the cursor of the next.
-func (l *listing) page(raw json.RawMessage, trusted bool, maxBytes int) (string, error) {
+func (l *listing) page(raw json.RawMessage, want wanted) (string, error) {
 	var p struct {
 		Tools      json.RawMessage `json:"tools"`
 		NextCursor json.RawMessage `json:"nextCursor"`
@@ -102,7 +116,7 @@ func (l *listing) page(raw json.RawMessage, trusted bool, maxBytes int) (string,
 	at := -1
 	err := eachItem(p.Tools, func(one json.RawMessage) bool {
 		at++
-		return l.add(one, at, trusted, maxBytes)
+		return l.add(one, at, want)
 	})
 	switch {
 	case err != nil:
@@ -121,27 +135,30 @@ func (l *listing) page(raw json.RawMessage, trusted bool, maxBytes int) (string,
 }
 
 // add takes one tool of a page, and reports whether there is room for more.
-func (l *listing) add(one json.RawMessage, index int, trusted bool, maxBytes int) bool {
-	if len(l.specs)+l.dropped >= maxTools || l.bytes+len(one) > maxBytes {
-		l.cut = fmt.Sprintf("tools/list gives more than %d tools or %d bytes; the rest is ignored", maxTools, maxBytes)
+func (l *listing) add(one json.RawMessage, index int, want wanted) bool {
+	if len(l.tools)+l.dropped >= maxTools || l.bytes+len(one) > want.maxBytes {
+		l.cut = fmt.Sprintf("tools/list gives more than %d tools or %d bytes; the rest is ignored", maxTools, want.maxBytes)
 		return false
 	}
 	l.bytes += len(one)
-	spec, err := decodeTool(one, trusted)
-	if err == nil && l.seen[spec.Name] {
+	d, err := decodeTool(one, want.trusted)
+	if err == nil && l.seen[d.Spec.Name] {
 		err = fmt.Errorf("there are two of that name")
+	}
+	if err == nil && want.headers {
+		err = checkParamHeaders(d.Spec.InputSchema)
 	}
 	if err != nil {
 		l.drop(one, index, err)
 		return true
 	}
-	l.seen[spec.Name] = true
-	l.specs = append(l.specs, spec)
+	l.seen[d.Spec.Name] = true
+	l.tools = append(l.tools, d)
 	return true
 }
 
 // decodeTool takes what a tool needs and is lenient about the rest.
-func decodeTool(raw json.RawMessage, trusted bool) (ports.ToolSpec, error) {
+func decodeTool(raw json.RawMessage, trusted bool) (definition, error) {
 	var t struct {
 		Name         json.RawMessage `json:"name"`
 		Title        json.RawMessage `json:"title"`
@@ -149,18 +166,19 @@ func decodeTool(raw json.RawMessage, trusted bool) (ports.ToolSpec, error) {
 		InputSchema  json.RawMessage `json:"inputSchema"`
 		OutputSchema json.RawMessage `json:"outputSchema"`
 		Annotations  json.RawMessage `json:"annotations"`
+		Execution    json.RawMessage `json:"execution"`
 	}
 	raw = bytes.ToValidUTF8(raw, []byte("\uFFFD")) // model providers refuse a whole request for one such schema
 	if json.Unmarshal(raw, &t) != nil {
-		return ports.ToolSpec{}, fmt.Errorf("it is no object")
+		return definition{}, fmt.Errorf("it is no object")
 	}
 	name := text(t.Name)
 	if err := checkName(name); err != nil {
-		return ports.ToolSpec{}, err
+		return definition{}, err
 	}
 	schema, err := checkSchema(t.InputSchema)
 	if err != nil {
-		return ports.ToolSpec{}, err
+		return definition{}, err
 	}
 	hints := decodeHints(t.Annotations)
 	spec := ports.ToolSpec{
@@ -179,7 +197,11 @@ func decodeTool(raw json.RawMessage, trusted bool) (ports.ToolSpec, error) {
 	if trusted {
 		spec.Class = hints.class()
 	}
-	return spec, nil
+	var execution struct {
+		TaskSupport json.RawMessage `json:"taskSupport"`
+	}
+	_ = json.Unmarshal(t.Execution, &execution) // of the wrong type it is not there
+	return definition{Spec: spec, AsTask: text(execution.TaskSupport) == "required"}, nil
 }
 
 func checkName(name string) error {

@@ -153,7 +153,8 @@ func mended(b ports.Block) ports.Block {
 // taken is named in the state, on one short line.
 func FuzzDecodeTool(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw string) {
-		spec, err := decodeTool(json.RawMessage(raw), true)
+		d, err := decodeTool(json.RawMessage(raw), true)
+		spec := d.Spec
 		if err != nil {
 			l := new(listing)
 			l.drop(json.RawMessage(raw), 0, err)
@@ -175,7 +176,7 @@ func FuzzDecodeTool(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if back, err := decodeTool(again, true); err != nil || back.Name != spec.Name {
+		if back, err := decodeTool(again, true); err != nil || back.Spec.Name != spec.Name {
 			t.Errorf("there and back it is %+v, %v", back, err)
 		}
 	})

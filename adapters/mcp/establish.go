@@ -17,7 +17,7 @@ func (s *Source) establish(ctx context.Context) (link, *session, error) {
 		cfg.Transport = overSSE
 	}
 	l := s.dial(cfg, s.log)
-	opened, err := open(ctx, l)
+	opened, err := s.open(ctx, l)
 	if err == nil || s.cfg.Transport != overHTTP {
 		return l, opened, err
 	}
@@ -30,7 +30,7 @@ func (s *Source) establish(ctx context.Context) (link, *session, error) {
 	}
 	cfg.Transport = overSSE
 	older := s.dial(cfg, s.log)
-	opened, refused := open(ctx, older)
+	opened, refused := s.open(ctx, older)
 	if sse, ok := older.(*legacySSE); !ok || !sse.found() && loginOf(refused) == nil {
 		older.Close()
 		return l, nil, err // its words say more

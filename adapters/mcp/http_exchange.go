@@ -170,8 +170,8 @@ func isBreak(err error) bool {
 // follow reads one stream. An error that isBreak does not know ends the exchange.
 func (x *exchange) follow(ctx context.Context, body io.Reader, at *cursor) (*transport.JSONRPCResponse, error) {
 	var (
-		pace rate  // of a stream that is always open
-		idle flood // since the last message of another
+		pace floodRate // of a stream that is always open
+		idle flood     // since the last message of another
 	)
 	count := idle.count
 	if x.method == methodListen {
@@ -252,7 +252,7 @@ func (x *exchange) takeOne(ctx context.Context, raw []byte) *transport.JSONRPCRe
 		x.noise++ // servers may not ask any more, and there is no way to answer
 		x.log.Debug("mcp_request_dropped", "err", "the server may not ask in this revision")
 	case m.Method != "" && m.hasID():
-		x.takeRequest(ctx, m)
+		x.takeRequest(withOrigin(ctx, x.id), m)
 	case m.Method != "":
 		x.takeNotification(m)
 	case ok && id == x.id, !m.hasID() && !isNull(m.Error): // a server that could not read the id answers null

@@ -87,7 +87,7 @@ func (h *streamable) hear(life context.Context, at *cursor, first bool) (opened 
 
 // attend takes the events of the listening stream.
 func (h *streamable) attend(ctx context.Context, resp *http.Response, at *cursor) error {
-	var pace rate
+	var pace floodRate
 	x := &exchange{streamable: h} // of no request: no id is 0
 	stream := newEvents(resp.Body, h.cfg.MaxMessageBytes, at, pace.count)
 	for {

@@ -51,7 +51,7 @@ func TestFilesystemServer(t *testing.T) {
 	cfg.Trusted = true
 	r := start(t, cfg)
 	s := r.await("ready", 0, func(s ports.State) bool { return s.Phase == ports.PhaseReady })
-	if s.Protocol != newestProtocol || !strings.Contains(s.Peer, "filesystem") || len(r.names()) < 10 {
+	if s.Protocol != newestLegacy || !strings.Contains(s.Peer, "filesystem") || len(r.names()) < 10 {
 		t.Errorf("ready as %+v with %v", s, r.names())
 	}
 	path, err := json.Marshal(filepath.Join(dir, "grüße.txt"))

@@ -86,7 +86,7 @@ func TestEverythingServerOverHTTP(t *testing.T) {
 	wantContent(t, s.config())
 
 	r := start(t, s.config())
-	if state := r.awaitPhase(ports.PhaseReady, 0); state.Protocol != newestProtocol || state.Transport != "http" || !strings.Contains(state.Peer, "everything") {
+	if state := r.awaitPhase(ports.PhaseReady, 0); state.Protocol != newestLegacy || state.Transport != "http" || !strings.Contains(state.Peer, "everything") {
 		t.Errorf("ready as %+v", state)
 	}
 	if len(r.names()) < 10 {

@@ -4,139 +4,125 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"slices"
+	"log/slog"
+	"maps"
+	"net/http"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
+	"golang.org/x/time/rate"
 )
 
 const (
-	// newestProtocol is what initialize asks for.
-	newestProtocol = "2025-11-25"
-	clientName     = "dragoman"
-	clientVersion  = "1"
+	clientName    = "dragoman"
+	clientVersion = "1"
 	// farewell is how long the word that a call was given up may wait for room
 	// in the queue.
 	farewell = 200 * time.Millisecond
 )
 
-// protocols are the revisions that a session can speak.
-func protocols() []string {
-	return []string{"2024-10-07", "2024-11-05", "2025-03-26", "2025-06-18", newestProtocol}
-}
-
-// session is MCP over a link, from the handshake to the loss of the link.
+// session is MCP over a link, from the settled version to the loss of the link.
+// Safe for many goroutines once open has returned.
 type session struct {
 	link     link
+	log      *slog.Logger
+	offers   offers
 	lastID   atomic.Int64
-	protocol string
+	version  string // the revision that is spoken
+	modern   bool   // each request carries what it takes; there was no handshake
+	can      capabilities
 	peer     string
-	changed  chan struct{} // has room for one: the server said that its tools changed
+	changed  chan struct{}     // has room for one: the server said that its tools changed
+	redact   *strings.Replacer // takes the config's secrets out of what the server says
+	logLimit *rate.Limiter
+
+	mu      sync.Mutex
+	flights map[int64]*flight // calls under way, by the id of their request
 }
 
-// open starts l and shakes hands. It leaves closing l to its caller, also when it fails.
-func open(ctx context.Context, l link) (*session, error) {
-	s := &session{link: l, changed: make(chan struct{}, 1)}
-	l.SetNotificationHandler(s.notified)
-	l.SetRequestHandler(s.asked)
-	l.SetPulse(s.ping)
-	if err := l.Start(ctx); err != nil {
-		return nil, err
-	}
-	if err := s.initialize(ctx); err != nil {
-		return nil, err
-	}
-	return s, nil
+func newSession(l link, o offers, redact *strings.Replacer, log *slog.Logger) *session {
+	return &session{link: l, log: log, offers: o, redact: redact, changed: make(chan struct{}, 1), flights: make(map[int64]*flight),
+		logLimit: rate.NewLimiter(logsPerSecond, logsBurst)}
 }
 
-// initialize is the handshake (MCP basic/lifecycle, "Initialization"). No
-// client capability is declared: roots, sampling and elicitation are not served.
-func (s *session) initialize(ctx context.Context) error {
-	raw, err := s.request(ctx, "initialize", map[string]any{
-		"protocolVersion": newestProtocol,
-		"capabilities":    struct{}{},
-		"clientInfo":      map[string]string{"name": clientName, "version": clientVersion},
-	})
-	if err != nil {
-		return s.explain(ctx, err)
-	}
-	var answer struct {
-		ProtocolVersion string          `json:"protocolVersion"`
-		ServerInfo      json.RawMessage `json:"serverInfo"`
-	}
-	if err := json.Unmarshal(raw, &answer); err != nil {
-		return malformed("the answer to initialize is malformed: %v", err)
-	}
-	switch {
-	case answer.ProtocolVersion == "":
-		return malformed("the answer to initialize names no protocol version; this does not look like an MCP server")
-	case !slices.Contains(protocols(), answer.ProtocolVersion):
-		return malformed("the server speaks MCP %s; supported are %s to %s", clip(answer.ProtocolVersion, 40), protocols()[0], newestProtocol)
-	}
-	s.protocol = answer.ProtocolVersion
-	s.peer = peerName(answer.ServerInfo)
-	if h, ok := s.link.(transport.HTTPConnection); ok {
-		h.SetProtocolVersion(s.protocol)
-	}
-	return s.notify(ctx, "notifications/initialized", nil)
-}
-
-// ping asks for a sign of life (MCP basic/utilities/ping).
-func (s *session) ping(ctx context.Context) error {
-	_, err := s.request(ctx, "ping", nil)
-	return err
-}
-
-// explain says in words why there is no handshake.
-func (s *session) explain(ctx context.Context, err error) error {
-	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		err = fmt.Errorf("no answer to initialize: %w", ctx.Err())
-	}
-	noisy, ok := s.link.(interface{ Noise() (int, string) })
-	if !ok {
-		return err
-	}
-	if lines, first := noisy.Noise(); lines > 0 {
-		return fmt.Errorf("%w (%d lines of its output are not JSON-RPC, the first: %q)", err, lines, first)
-	}
-	return err
+// ask is a request on its way to the server.
+type ask struct {
+	method string
+	params map[string]any
+	meta   map[string]any
+	name   string      // what it is about, for intermediaries: a tool, a URI, a task
+	header http.Header // further headers of revision 2026-07-28
 }
 
 // request sends a request and gives the raw result.
-func (s *session) request(ctx context.Context, method string, params any) (json.RawMessage, error) {
-	return s.requestAs(ctx, s.lastID.Add(1), method, params)
+func (s *session) request(ctx context.Context, a ask) (json.RawMessage, error) {
+	return s.requestAs(ctx, s.lastID.Add(1), a)
 }
 
-func (s *session) requestAs(ctx context.Context, id int64, method string, params any) (json.RawMessage, error) {
-	answer, err := s.link.SendRequest(ctx, transport.JSONRPCRequest{
-		JSONRPC: mcp.JSONRPC_VERSION, ID: mcp.NewRequestId(id), Method: method, Params: params,
-	})
+func (s *session) requestAs(ctx context.Context, id int64, a ask) (json.RawMessage, error) {
+	r := transport.JSONRPCRequest{JSONRPC: mcp.JSONRPC_VERSION, ID: mcp.NewRequestId(id), Method: a.method}
+	r.Params, r.Header = s.dress(a)
+	answer, err := s.link.SendRequest(ctx, r)
 	switch {
 	case err != nil:
 		return nil, err
 	case answer.Error != nil:
 		return nil, newAnswerError(answer.Error)
 	case len(answer.Result) == 0:
-		return nil, malformed("the answer to %s has neither result nor error", method)
+		return nil, malformed("the answer to %s has neither result nor error", a.method)
 	}
 	return answer.Result, nil
 }
 
-// call is request for a call that somebody may give up: then the server is told
-// to stop (MCP basic/utilities/cancellation).
-func (s *session) call(ctx context.Context, method string, params any) (json.RawMessage, error) {
-	id := s.lastID.Add(1)
-	raw, err := s.requestAs(ctx, id, method, params)
+// dress gives a request's params and headers as the revision wants them: from
+// 2026-07-28 on each request says who asks, in which version, and with which
+// abilities (MCP basic, "_meta"), and repeats a part of it in headers
+// (basic/transports/streamable-http, "Request Metadata").
+func (s *session) dress(a ask) (params any, header http.Header) {
+	meta := maps.Clone(a.meta)
+	if s.modern {
+		meta = s.offers.sign(meta, s.version)
+		header = make(http.Header)
+		maps.Copy(header, a.header)
+		header.Set(headerProtocol, s.version)
+		header.Set("Mcp-Method", a.method)
+		if a.name != "" {
+			header.Set("Mcp-Name", headerValue(a.name))
+		}
+	}
+	if len(meta) == 0 {
+		if len(a.params) == 0 {
+			return nil, header
+		}
+		return a.params, header
+	}
+	all := maps.Clone(a.params)
+	if all == nil {
+		all = make(map[string]any, 1)
+	}
+	all["_meta"] = meta
+	return all, header
+}
+
+// call is request for what somebody may give up: then the server is told to
+// stop (MCP basic/utilities/cancellation). Over HTTP the end of the stream tells
+// it, from revision 2026-07-28 on.
+func (s *session) call(ctx context.Context, id int64, a ask) (json.RawMessage, error) {
+	raw, err := s.requestAs(ctx, id, a)
 	if err == nil || ctx.Err() == nil || !errors.Is(err, ctx.Err()) {
 		return raw, err
+	}
+	if s.modern && s.overHTTP() {
+		return nil, err
 	}
 	tell, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
 	defer cancel()
 	// A server that cannot be told will see that nobody takes its answer.
-	_ = s.notify(tell, "notifications/cancelled", map[string]any{"requestId": id, "reason": ctx.Err().Error()})
+	_ = s.notify(tell, "notifications/cancelled", map[string]any{"requestId": id, "reason": context.Cause(ctx).Error()})
 	return nil, err
 }
 
@@ -147,33 +133,22 @@ func (s *session) notify(ctx context.Context, method string, params map[string]a
 	return s.link.SendNotification(ctx, n)
 }
 
-// notified runs on the reading goroutine: it notes and returns.
-func (s *session) notified(n mcp.JSONRPCNotification) {
-	if n.Method == "notifications/tools/list_changed" {
-		select {
-		case s.changed <- struct{}{}:
-		default:
-		}
+// alive asks the server for a sign of life.
+func (s *session) alive(ctx context.Context) error {
+	method := "ping"
+	if s.modern {
+		method = methodDiscover
 	}
+	_, err := s.request(ctx, ask{method: method})
+	return err
 }
 
-// asked answers requests of the server: ping, and nothing that was not declared.
-func (s *session) asked(_ context.Context, r transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
-	if r.Method == "ping" {
-		return &transport.JSONRPCResponse{Result: json.RawMessage(`{}`)}, nil
-	}
-	return &transport.JSONRPCResponse{Error: &mcp.JSONRPCErrorDetails{
-		Code: mcp.METHOD_NOT_FOUND, Message: "method not found: " + clip(r.Method, 100),
-	}}, nil
+func (s *session) overHTTP() bool {
+	_, ok := s.link.(transport.HTTPConnection)
+	return ok
 }
 
-func peerName(raw json.RawMessage) string {
-	var info struct {
-		Name    string `json:"name"`
-		Version string `json:"version"`
-	}
-	if json.Unmarshal(raw, &info) != nil {
-		return ""
-	}
-	return clip(info.Name+" "+info.Version, 120)
+// wanted is what is taken of the server's list of tools.
+func (s *Source) wanted(over *session) wanted {
+	return wanted{trusted: s.cfg.Trusted, headers: over.modern && over.overHTTP(), maxBytes: s.cfg.MaxMessageBytes}
 }

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -15,6 +16,9 @@ type Source struct {
 	deps Deps
 	log  *slog.Logger
 	dial func(Config, *slog.Logger) link
+	era  era
+	// tasks are the calls that run as tasks.
+	tasks *taskBook
 
 	session atomic.Pointer[session]           // nil while there is no connection
 	login   atomic.Pointer[unauthorizedError] // why there is none, if it is for the login
@@ -44,7 +48,7 @@ func New(cfg Config, deps Deps) (*Source, error) {
 	if deps.Log == nil {
 		deps.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Source{cfg: cfg, deps: deps, log: deps.Log, dial: dial, redials: make(chan redial), changed: make(chan struct{})}, nil
+	return &Source{cfg: cfg, deps: deps, log: deps.Log, dial: dial, tasks: newTaskBook(deps), redials: make(chan redial), changed: make(chan struct{})}, nil
 }
 
 // Run connects, registers the server's tools and keeps connected until ctx
@@ -126,6 +130,14 @@ func (s *Source) after(ctx context.Context, old *session) (*session, error) {
 			return nil, s.absent()
 		}
 	}
+}
+
+// words is an error as people read it, without the secrets of the config.
+func (s *Source) words(err error) string {
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = &timeoutError{within: s.cfg.Timeout, cause: err}
+	}
+	return clip(s.cfg.redactor().Replace(err.Error()), 2*maxErrorText)
 }
 
 // absent is why there is no session.

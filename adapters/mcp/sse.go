@@ -25,16 +25,16 @@ const (
 	floodWindow = time.Minute
 )
 
-// rate bounds how much comes on a stream that is always open.
-type rate struct {
+// floodRate bounds how much comes on a stream that is always open.
+type floodRate struct {
 	flood
 	since time.Time
 }
 
 // count counts a line. The error says that it is one too many.
-func (r *rate) count(line []byte) error {
+func (r *floodRate) count(line []byte) error {
 	if time.Since(r.since) > floodWindow {
-		*r = rate{since: time.Now()}
+		*r = floodRate{since: time.Now()}
 	}
 	return r.flood.count(line)
 }

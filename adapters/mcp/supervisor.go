@@ -5,6 +5,7 @@ import (
 	"errors"
 	"reflect"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -40,7 +41,7 @@ type supervisor struct {
 	retry     *backoff.ExponentialBackOff
 	state     ports.State
 	connected bool // has been, in this Run
-	offered   []ports.ToolSpec
+	offered   []definition
 	stderrAt  int
 	waiting   []redial
 }
@@ -83,9 +84,9 @@ func (v *supervisor) connection(ctx context.Context) error {
 		v.degraded(l, err, 0)
 		return err
 	}
-	v.log.Info("mcp_server_connected", "tools", len(tools.specs), "protocol", s.protocol, "peer", s.peer, "dur", time.Since(begun))
+	v.log.Info("mcp_server_connected", "tools", len(tools.tools), "protocol", s.version, "peer", s.peer, "dur", time.Since(begun))
 	v.connected = true
-	v.state.Protocol, v.state.Peer = s.protocol, s.peer
+	v.state.Protocol, v.state.Peer = s.version, s.peer
 	v.login.Store(nil)
 	v.setSession(s)
 	v.offer(l, tools)
@@ -107,7 +108,7 @@ func (v *supervisor) connect(ctx context.Context) (link, *session, *listing, err
 	if err != nil {
 		return l, nil, nil, err
 	}
-	tools, err := s.list(ctx, v.cfg.Trusted, v.cfg.MaxMessageBytes)
+	tools, err := s.list(ctx, v.wanted(s))
 	return l, s, tools, err
 }
 
@@ -120,12 +121,12 @@ func (v *supervisor) hangUp(l link) {
 
 // offer registers the tools and says that they are ready, in this order.
 func (v *supervisor) offer(l link, tools *listing) {
-	catalog := ports.Catalog{Tools: make([]ports.ToolPort, 0, len(tools.specs))}
-	for _, spec := range tools.specs {
-		catalog.Tools = append(catalog.Tools, &tool{source: v.Source, spec: spec})
+	catalog := ports.Catalog{Tools: make([]ports.ToolPort, 0, len(tools.tools))}
+	for _, d := range tools.tools {
+		catalog.Tools = append(catalog.Tools, &tool{source: v.Source, def: d})
 	}
 	v.reg.Register(catalog)
-	v.offered = tools.specs
+	v.offered = tools.tools
 	v.state.RetryIn = 0
 	v.state.Err = v.cfg.redactor().Replace(tools.note())
 	if v.state.Err != "" {
@@ -137,6 +138,11 @@ func (v *supervisor) offer(l link, tools *listing) {
 
 // serve watches over a connection that works. nil: somebody wishes a new one.
 func (v *supervisor) serve(ctx context.Context, s *session, l link) error {
+	listening, stop := context.WithCancel(ctx)
+	var listener sync.WaitGroup
+	listener.Go(func() { s.listen(listening) })
+	defer listener.Wait()
+	defer stop()
 	var relist <-chan time.Time
 	listed := time.Now()
 	listen := time.NewTicker(stderrEvery)
@@ -172,12 +178,12 @@ func (v *supervisor) serve(ctx context.Context, s *session, l link) error {
 func (v *supervisor) relist(ctx context.Context, s *session, l link) {
 	bounded, cancel := context.WithTimeout(ctx, v.cfg.Timeout)
 	defer cancel()
-	tools, err := s.list(bounded, v.cfg.Trusted, v.cfg.MaxMessageBytes)
+	tools, err := s.list(bounded, v.wanted(s))
 	switch {
-	case err == nil && v.state.Err == v.cfg.redactor().Replace(tools.note()) && reflect.DeepEqual(tools.specs, v.offered):
-		v.log.Debug("mcp_tools_unchanged", "tools", len(tools.specs))
+	case err == nil && v.state.Err == v.cfg.redactor().Replace(tools.note()) && reflect.DeepEqual(tools.tools, v.offered):
+		v.log.Debug("mcp_tools_unchanged", "tools", len(tools.tools))
 	case err == nil:
-		v.log.Info("mcp_tools_changed", "tools", len(tools.specs))
+		v.log.Info("mcp_tools_changed", "tools", len(tools.tools))
 		v.offer(l, tools)
 	case ctx.Err() == nil && !isClosed(l.Lost()):
 		v.state.Err = v.words(err)
@@ -261,12 +267,4 @@ func (v *supervisor) report(p ports.Phase) {
 	out := v.state
 	out.Stderr = slices.Clone(v.state.Stderr)
 	v.reg.State(out)
-}
-
-// words is an error as people read it, without the secrets of the config.
-func (v *supervisor) words(err error) string {
-	if errors.Is(err, context.DeadlineExceeded) {
-		err = &timeoutError{within: v.cfg.Timeout, cause: err}
-	}
-	return clip(v.cfg.redactor().Replace(err.Error()), 2*maxErrorText)
 }

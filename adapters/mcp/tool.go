@@ -8,57 +8,148 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"maps"
+	"net/http"
 	"strings"
+	"time"
 
 	"dragoman/ports"
 )
+
+const methodCall = "tools/call"
 
 // tool is one tool of a server. It outlives connections: a call goes over the
 // one that there is.
 type tool struct {
 	source *Source
-	spec   ports.ToolSpec
+	def    definition
 }
 
-var _ ports.ToolPort = (*tool)(nil)
+var (
+	_ ports.ToolPort = (*tool)(nil)
+	_ ports.Rejoiner = (*tool)(nil)
+)
 
 // Spec is the tool as its server described it.
-func (t *tool) Spec() ports.ToolSpec { return t.spec }
+func (t *tool) Spec() ports.ToolSpec { return t.def.Spec }
 
 // Call sends the call over the connection there is, and again only if the server
 // refused to hear it. What it gives is described at ports.ToolPort; a call whose
 // connection was lost when the server may have had it is KindUnsure, and
-// KindUnavailable only if it was not sent or not heard. A result beyond the
-// limit is KindTooLarge over HTTP; on stdio it costs the connection. host is not
-// used: a server is not offered anything that it could ask for.
-func (t *tool) Call(ctx context.Context, call ports.ToolCall, _ ports.Host) (ports.ToolResult, error) {
-	const op = "tools/call"
+// KindUnavailable only if it was not sent or not heard. A call that becomes a task
+// is followed to its end, over as many connections as it takes; one with the key of
+// a task that an earlier call began is that task. Progress gives a call its time
+// anew.
+func (t *tool) Call(ctx context.Context, call ports.ToolCall, host ports.Host) (ports.ToolResult, error) {
+	return t.run(ctx, call, host, func(ctx context.Context, x *toolCall) (ports.ToolResult, error) {
+		if known, ok := t.source.tasks.of(x.key); ok {
+			return x.follow(ctx, known)
+		}
+		return x.make(ctx)
+	})
+}
+
+// Rejoin follows the task of a call that an earlier process began. See ports.Rejoiner.
+func (t *tool) Rejoin(ctx context.Context, call ports.ToolCall, host ports.Host) (ports.ToolResult, error) {
+	return t.run(ctx, call, host, func(ctx context.Context, x *toolCall) (ports.ToolResult, error) {
+		known, ok := t.source.tasks.of(x.key)
+		if !ok {
+			return ports.ToolResult{}, errNoTask
+		}
+		return x.follow(ctx, known)
+	})
+}
+
+// toolCall is one call of a tool, over whatever connections it takes.
+type toolCall struct {
+	*tool
+	call  ports.ToolCall
+	host  ports.Host
+	key   string // as others may know it; "" = none
+	args  json.RawMessage
+	clock *callClock
+}
+
+// run is what calls have in common: the arguments, the time, the log, the error.
+func (t *tool) run(ctx context.Context, call ports.ToolCall, host ports.Host,
+	do func(context.Context, *toolCall) (ports.ToolResult, error)) (ports.ToolResult, error) {
 	if err := ctx.Err(); err != nil {
-		return ports.ToolResult{}, wrap(op, err)
+		return ports.ToolResult{}, wrap(methodCall, err)
 	}
 	args := bytes.TrimSpace(call.Arguments)
 	switch {
 	case len(args) == 0:
 		args = []byte(`{}`)
 	case !isObject(args) || !json.Valid(args):
-		return ports.ToolResult{}, ports.Errorf(ports.KindInvalid, "mcp "+op, "arguments are no JSON object")
+		return ports.ToolResult{}, ports.Errorf(ports.KindInvalid, "mcp "+methodCall, "arguments are no JSON object")
 	}
-	ctx, cancel := context.WithTimeout(ctx, t.source.cfg.CallTimeout)
-	defer cancel()
-	params := map[string]any{"name": t.spec.Name, "arguments": json.RawMessage(args)}
+	x := &toolCall{tool: t, call: call, host: host, args: json.RawMessage(args)}
 	if call.Key != "" {
-		params["_meta"] = map[string]string{keyMeta: publicKey(call.Key, t.spec.Name, string(args))}
+		x.key = publicKey(call.Key, t.def.Spec.Name, string(args))
 	}
-	raw, err := t.send(ctx, op, params, call)
+	log := t.source.log.With("tool", t.def.Spec.Name, ports.TurnAttr(call.Turn))
+	log.Info("mcp_tool_call_started")
+	begun := time.Now()
+	timed, clock := withClock(ctx, t.source.cfg.CallTimeout)
+	defer clock.stop()
+	x.clock = clock
+	result, err := do(timed, x)
+	if err != nil && ctx.Err() == nil && errors.Is(context.Cause(timed), errCallTime) {
+		err = context.DeadlineExceeded
+	}
 	if err != nil {
-		return ports.ToolResult{}, wrapCall(op, err)
+		err = wrapCall(methodCall, err)
+		log.Warn("mcp_tool_call_failed", "kind", ports.KindOf(err), "err", t.source.words(err), "dur", time.Since(begun))
+		return ports.ToolResult{}, err
 	}
-	result, err := decodeResult(raw)
-	if err != nil {
-		return ports.ToolResult{}, wrap(op, err)
+	status := "ok"
+	if result.IsError {
+		status = "failed"
 	}
+	log.Info("mcp_tool_call_completed", "status", status, "dur", time.Since(begun))
 	return result, nil
 }
+
+// make asks the server to run the tool.
+func (x *toolCall) make(ctx context.Context) (ports.ToolResult, error) {
+	var open openInput
+	if r := x.call.Resume; r != nil {
+		if err := json.Unmarshal(r.State, &open); err != nil {
+			return ports.ToolResult{}, malformed("the state of the open call is not readable: %v", err)
+		}
+	}
+	for range maxRounds {
+		l, raw, err := x.send(ctx, open)
+		if err != nil {
+			return ports.ToolResult{}, err
+		}
+		kind, err := kindOfResult(raw)
+		switch {
+		case err != nil:
+			return ports.ToolResult{}, err
+		case kind == resultTask:
+			return x.begin(ctx, l.session, raw)
+		case kind == resultComplete:
+			return decodeResult(raw)
+		}
+		open = openInput{}
+		if open.Requests, open.State, err = decodeInput(raw); err != nil {
+			return ports.ToolResult{}, err
+		}
+		needs, alone, err := l.session.needs(open)
+		if err != nil {
+			return ports.ToolResult{}, err
+		}
+		if !alone {
+			return ports.ToolResult{NeedsInput: needs}, nil
+		}
+		x.call.Resume = &ports.Resume{State: needs.State}
+	}
+	return ports.ToolResult{}, malformed("the tool asked for input %d times without an end", maxRounds)
+}
+
+// maxRounds is how often a tool may ask for what needs no person.
+const maxRounds = 10
 
 // keyMeta carries the idempotency key of a call: the same when a call that was cut
 // off is made again, so that a server which looks at it does nothing twice.
@@ -73,22 +164,111 @@ func publicKey(parts ...string) string {
 
 // send asks the server. A server that refused to hear the call, because it
 // forgot the session, is asked once more in the session that follows.
-func (t *tool) send(ctx context.Context, op string, params any, call ports.ToolCall) (json.RawMessage, error) {
-	l, err := t.source.borrow(ctx, call)
+func (x *toolCall) send(ctx context.Context, open openInput) (*loan, json.RawMessage, error) {
+	l, err := x.source.borrow(ctx, x.call)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	raw, err := l.session.call(ctx, op, params)
+	raw, err := x.over(ctx, l.session, open)
 	l.done(err)
 	var lost *lostError
 	if !errors.As(err, &lost) || !lost.session || lost.sent {
-		return raw, err
+		return l, raw, err
 	}
-	l, none := t.source.borrowAfter(ctx, call, l.session)
+	l, none := x.source.borrowAfter(ctx, x.call, l.session)
 	if none != nil {
-		return nil, cmp.Or(ctx.Err(), err)
+		return nil, nil, cmp.Or(ctx.Err(), err)
 	}
-	raw, err = l.session.call(ctx, op, params)
+	raw, err = x.over(ctx, l.session, open)
 	l.done(err)
-	return raw, err
+	return l, raw, err
+}
+
+// over makes the call in a session.
+func (x *toolCall) over(ctx context.Context, s *session, open openInput) (json.RawMessage, error) {
+	id := s.lastID.Add(1)
+	a := ask{method: methodCall, name: x.def.Spec.Name, meta: map[string]any{"progressToken": id},
+		params: map[string]any{"name": x.def.Spec.Name, "arguments": x.args}}
+	if x.key != "" {
+		a.meta[keyMeta] = x.key
+	}
+	if s.modern {
+		a.header = make(http.Header)
+		params, err := paramHeaders(x.def.Spec.InputSchema, x.args)
+		if err != nil {
+			return nil, malformed("the arguments do not fit into headers: %v", err)
+		}
+		maps.Copy(a.header, params)
+	}
+	if r := x.call.Resume; r != nil {
+		if len(open.Requests) > 0 {
+			a.params["inputResponses"] = s.responses(open, r.Answers)
+		}
+		if open.State != nil {
+			a.params["requestState"] = *open.State
+		}
+	}
+	if x.def.AsTask && !s.modern && s.can.taskCalls {
+		a.params["task"] = map[string]any{"ttl": taskTTL.Milliseconds()}
+	}
+	defer s.fly(id, x.flight(ctx))()
+	return s.call(ctx, id, a)
+}
+
+// flight is the call as the server's own messages find it.
+func (x *toolCall) flight(ctx context.Context) *flight {
+	f := &flight{clock: x.clock, report: func(ports.Progress) {}}
+	f.ask = func(context.Context, ports.Question) (ports.Answer, error) {
+		return ports.Answer{}, ports.Errorf(ports.KindInvalid, "ask", "nobody can be asked")
+	}
+	if x.host != nil {
+		f.report = func(p ports.Progress) { x.host.Progress(ctx, p) }
+		f.ask = x.host.Ask
+	}
+	return f
+}
+
+// The kinds of a result (MCP basic, "ResultType").
+const (
+	resultComplete = "complete"
+	resultInput    = "input_required"
+	resultTask     = "task"
+)
+
+// kindOfResult tells what a result of tools/call is. Revision 2025-11-25 has a
+// member task where later ones have a type.
+func kindOfResult(raw json.RawMessage) (string, error) {
+	var r struct {
+		ResultType json.RawMessage `json:"resultType"`
+		Content    json.RawMessage `json:"content"`
+		Structured json.RawMessage `json:"structuredContent"`
+		Task       json.RawMessage `json:"task"`
+	}
+	if !isObject(raw) || json.Unmarshal(raw, &r) != nil {
+		return resultComplete, nil // decodeResult says what is wrong
+	}
+	switch kind := text(r.ResultType); {
+	case kind == resultTask, kind == resultInput:
+		return kind, nil
+	case isNull(r.Content) && isNull(r.Structured) && isObject(r.Task):
+		return resultTask, nil
+	case kind != "" && kind != resultComplete && isNull(r.Content):
+		return "", malformed("the result of %s is of the unknown kind %q", methodCall, clip(kind, 40))
+	}
+	return resultComplete, nil
+}
+
+// decodeInput takes a result that wants more of the client (MCP basic/patterns/mrtr).
+func decodeInput(raw json.RawMessage) (map[string]inputRequest, *string, error) {
+	var r struct {
+		Requests map[string]inputRequest `json:"inputRequests"`
+		State    *string                 `json:"requestState"`
+	}
+	if err := json.Unmarshal(raw, &r); err != nil {
+		return nil, nil, malformed("the tool's request for input is malformed: %v", err)
+	}
+	if len(r.Requests) == 0 && r.State == nil {
+		return nil, nil, malformed("the tool wants input and does not say which")
+	}
+	return r.Requests, r.State, nil
 }

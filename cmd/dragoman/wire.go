@@ -31,7 +31,9 @@ var (
 		"openai": logged[ports.ModelPort](openai.New),
 		"demo":   logged[ports.ModelPort](demo.New),
 	}
-	server  = build(func(c mcp.Config, p parts) (ports.ToolSource, error) { return mcp.New(c.In(p.home), mcp.Deps{Log: p.log}) })
+	server = build(func(c mcp.Config, p parts) (ports.ToolSource, error) {
+		return mcp.New(c.In(p.home), mcp.Deps{Log: p.log})
+	})
 	builtIn = func(store *sqlstore.Store) ports.ToolSource { return builtin.New(store) }
 	console = func(p parts) (*terminal.Channel, error) {
 		return terminal.New(terminal.Deps{Feed: p.store.Feed(p.name), Fates: p.store.Fates(p.name), Log: p.log})

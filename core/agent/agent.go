@@ -33,6 +33,11 @@ type Toolbox interface {
 	Specs() []ports.ToolSpec
 	Check(ctx context.Context, c ports.Call) ports.Ruling
 	Call(ctx context.Context, c ports.ToolCall, host ports.Host) ports.CallResult
+	// Rejoin takes up a call that an earlier process began, where its server still
+	// has it; ok is false where nobody knows of it any more.
+	Rejoin(ctx context.Context, c ports.ToolCall, host ports.Host) (r ports.CallResult, ok bool)
+	// Rejoins reports whether calls of this tool may be taken up at all.
+	Rejoins(name string) bool
 }
 
 // Asker words questions: an approval, what to do about an unknown outcome, or

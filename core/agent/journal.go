@@ -53,6 +53,7 @@ type callState struct {
 	started bool // a start row is there
 	class   ports.Class
 	result  *ports.CallResult
+	sought  bool // its server was asked, in this activation, whether it still has it
 }
 
 // open reports whether a call of the round has no result yet.

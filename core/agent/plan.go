@@ -10,6 +10,7 @@ import (
 type plan struct {
 	start  []int // calls that get a start row
 	launch []int // calls that run after the commit: those, and harmless ones that a crash cut off
+	rejoin []int // calls that a crash cut off, and that their server may still have
 	class  map[int]ports.Class
 	ask    *asking // the question to put, once nothing runs
 }
@@ -59,12 +60,17 @@ func (t *turn) plan(ctx context.Context, r *round, f flights) plan {
 }
 
 // planCutOff plans a call that has a start row and no result, after a crash: a
-// harmless one runs again under the same key, otherwise the person decides.
+// harmless one runs again under the same key. Another is taken up where its server
+// still has it, otherwise the person decides.
 // Either way it runs only if the admin still lets it.
 func (t *turn) planCutOff(ctx context.Context, r *round, i int, p *plan, blocked bool) bool {
 	class := r.calls[i].class
 	harmless := class == ports.ClassRead || class == ports.ClassIdempotent
 	if !harmless {
+		if !r.calls[i].sought && t.tools.Rejoins(r.reply.Calls[i].Name) {
+			p.rejoin = append(p.rejoin, i)
+			return true
+		}
 		switch value, answered := t.answer(r, i, ports.QuestionUnknown); {
 		case !answered:
 			if p.ask == nil {

@@ -70,6 +70,14 @@ type replayTools struct {
 
 var _ Toolbox = replayTools{}
 
+// Rejoins is never so: a call that was taken up has its result in the recording.
+func (b replayTools) Rejoins(string) bool { return false }
+
+// Rejoin has nothing to take up.
+func (b replayTools) Rejoin(context.Context, ports.ToolCall, ports.Host) (ports.CallResult, bool) {
+	return ports.CallResult{}, false
+}
+
 func (b replayTools) Specs() []ports.ToolSpec { return b.p.rules.Specs() }
 
 // Check asks today's rules. What only a server or its schema could say is as it was.

@@ -16,6 +16,7 @@ type landed struct {
 	call   int
 	result ports.CallResult
 	dur    time.Duration
+	lost   bool // nobody has the call any more that was to be taken up
 }
 
 // flights are the calls of a round that run now.
@@ -29,8 +30,8 @@ type flights struct {
 // a call begins, and the result of a call that changes things at once. It parks
 // the turn (errParked) when a call needs its person and nothing else runs.
 func (t *turn) round(ctx context.Context, r *round) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	f := flights{home: make(chan landed, len(r.calls)), open: map[int]ports.Class{}}
 	urgent := false
 	for {
@@ -43,7 +44,7 @@ func (t *turn) round(ctx context.Context, r *round) error {
 			t.add(ports.StepStart, i, startBody{V: bodyVersion, Class: p.class[i], Key: t.key(r, i)})
 			r.calls[i].started, r.calls[i].class = true, p.class[i]
 		}
-		home := len(f.open)+len(p.launch) == 0
+		home := len(f.open)+len(p.launch)+len(p.rejoin) == 0
 		if home && p.ask != nil {
 			return t.ask(ctx, r, *p.ask)
 		}
@@ -63,11 +64,14 @@ func (t *turn) round(ctx context.Context, r *round) error {
 		for _, i := range p.launch {
 			t.launch(ctx, r, i, f)
 		}
+		for _, i := range p.rejoin {
+			t.rejoin(ctx, r, i, f)
+		}
 		l, err := wait(ctx, t, f.home)
 		if err != nil {
 			return t.leave(r, f, cancel, err)
 		}
-		urgent = f.open[l.call] != ports.ClassRead
+		urgent = f.open[l.call] != ports.ClassRead && !l.lost
 		t.land(r, f, l)
 	}
 }
@@ -90,16 +94,35 @@ func (t *turn) audit(r *round, i int, what string) {
 
 // launch runs one call in a goroutine that holds nothing and writes nothing.
 func (t *turn) launch(ctx context.Context, r *round, i int, f flights) {
-	call := ports.ToolCall{Call: r.reply.Calls[i], Turn: t.id, Person: t.person, In: t.lease.In, Key: t.key(r, i)}
+	call := t.toolCall(r, i)
 	f.open[i] = r.calls[i].class
 	t.log.Debug("tool_call_started", "tool", call.Name, "step", r.step, "call", i, "arguments", string(call.Arguments))
 	tools, host, began, home := t.tools, NewHost(t.log, call.Name), time.Now(), f.home
 	go func() { home <- landed{call: i, result: tools.Call(ctx, call, host), dur: time.Since(began)} }()
 }
 
+// rejoin is launch for a call that an earlier process began.
+func (t *turn) rejoin(ctx context.Context, r *round, i int, f flights) {
+	call := t.toolCall(r, i)
+	f.open[i] = r.calls[i].class
+	r.calls[i].sought = true
+	tools, host, began, home := t.tools, NewHost(t.log, call.Name), time.Now(), f.home
+	go func() {
+		result, ok := tools.Rejoin(ctx, call, host)
+		home <- landed{call: i, result: result, dur: time.Since(began), lost: !ok}
+	}()
+}
+
+func (t *turn) toolCall(r *round, i int) ports.ToolCall {
+	return ports.ToolCall{Call: r.reply.Calls[i], Turn: t.id, Person: t.person, In: t.lease.In, Key: t.key(r, i)}
+}
+
 // land keeps a result for the next commit.
 func (t *turn) land(r *round, f flights, l landed) {
 	delete(f.open, l.call)
+	if l.lost {
+		return // the next plan asks about it
+	}
 	call := r.reply.Calls[l.call]
 	t.log.Info("tool_call_finished", "tool", call.Name, "step", r.step, "call", l.call, "outcome", l.result.Outcome, "dur", l.dur)
 	t.meter.Ran(l.dur)
@@ -108,11 +131,12 @@ func (t *turn) land(r *round, f flights, l landed) {
 
 // leave ends a round whose calls still run: a stopped turn grants them a moment,
 // then they are cancelled; with the lane's end nobody waits for them.
-func (t *turn) leave(r *round, f flights, cancel func(), why error) error {
-	cancel()
+func (t *turn) leave(r *round, f flights, cancel context.CancelCauseFunc, why error) error {
 	if !t.stopped {
+		cancel(ports.ErrLeaving)
 		return why
 	}
+	cancel(errStopped)
 	timer := time.NewTimer(stopGrace)
 	defer timer.Stop()
 	for len(f.open) > 0 {

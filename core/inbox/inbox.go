@@ -79,9 +79,9 @@ const claimLimit = 256
 
 // New makes an inbox that runs at most turns turns at once. They end with ctx.
 func New(ctx context.Context, store Store, parts Parts, turns int, leaks *guard.Leaks, log *slog.Logger) *Inbox {
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancelCause(ctx)
 	return &Inbox{store: store, parts: parts, leaks: leaks, log: log, slots: make(chan struct{}, max(1, turns)),
-		court: court{opens: time.Now().Add(sits)}, ctx: ctx, cancel: cancel, lanes: map[ports.Conversation]*lane{}, closed: make(chan struct{})}
+		court: court{opens: time.Now().Add(sits)}, ctx: ctx, cancel: func() { cancel(ports.ErrLeaving) }, lanes: map[ports.Conversation]*lane{}, closed: make(chan struct{})}
 }
 
 // Receiver is what the channel of this name delivers into. epoch gives the epoch

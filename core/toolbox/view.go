@@ -69,6 +69,49 @@ func (v *View) Call(ctx context.Context, c ports.ToolCall, host ports.Host) port
 	return v.box.result(ctx, c, r)
 }
 
+// Rejoins reports whether calls of the tool may be taken up by another process.
+func (v *View) Rejoins(name string) bool {
+	return v.box.rejoins(name)
+}
+
+// Rejoin takes up a call that an earlier process began; ok is false where nobody
+// knows of it any more.
+func (v *View) Rejoin(ctx context.Context, c ports.ToolCall, host ports.Host) (r ports.CallResult, ok bool) {
+	t := v.box.find(ctx, c.Name)
+	if t == nil {
+		return r, false
+	}
+	port, ok := t.port.(ports.Rejoiner)
+	if !ok {
+		return r, false
+	}
+	c.Name = t.own
+	result, err := guard.Do(ctx, guard.Grace, v.box.leaks, "tool_call", func(ctx context.Context) (ports.ToolResult, error) {
+		return port.Rejoin(ctx, c, host)
+	})
+	switch {
+	case ports.IsKind(err, ports.KindNotFound):
+		return r, false
+	case err != nil:
+		v.box.log.Warn("tool_call_failed", "mcp_server", t.source.Name, "tool", t.own, ports.TurnAttr(c.Turn), "kind", ports.KindOf(err), "err", err)
+		return failed(err), true
+	}
+	return v.box.result(ctx, c, result), true
+}
+
+// rejoins is whether a tool can take up calls; one whose server is still connecting may.
+func (b *Toolbox) rejoins(name string) bool {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	t := b.tools[name]
+	if t == nil {
+		s := b.owner(name)
+		return s != nil && s.Name != "" && s.state.Phase == ports.PhaseConnecting
+	}
+	_, ok := t.port.(ports.Rejoiner)
+	return ok
+}
+
 // missing rules on a name that is not there: its server may never have been reached.
 func (v *View) missing(name string) ports.Ruling {
 	v.box.mu.RLock()

@@ -1,0 +1,95 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"sync"
+	"time"
+
+	"dragoman/ports"
+)
+
+const (
+	kindTask = "mcp_task"
+	// maxTasks is how many tasks of one server are remembered.
+	maxTasks = 1000
+)
+
+// taskBook remembers which calls run as tasks, over restarts where there are
+// records. Safe for many goroutines.
+type taskBook struct {
+	records ports.Records
+	scope   string
+	log     *slog.Logger
+
+	mu    sync.Mutex
+	known map[string]ports.Record // by the call's public key
+}
+
+func newTaskBook(d Deps) *taskBook {
+	return &taskBook{records: d.Records, scope: d.Scope, log: d.Log, known: map[string]ports.Record{}}
+}
+
+// load reads what earlier processes left. A store that cannot be read costs what
+// it knew of tasks, and no more.
+func (b *taskBook) load(ctx context.Context) {
+	if b.records == nil {
+		return
+	}
+	list, err := b.records.List(ctx, b.scope, kindTask)
+	if err != nil {
+		b.log.Warn("mcp_tasks_unread", "kind", ports.KindOf(err), "err", err)
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, r := range list {
+		b.known[r.Key] = r
+	}
+}
+
+// of is the task of a call.
+func (b *taskBook) of(key string) (task, bool) {
+	b.mu.Lock()
+	r, ok := b.known[key]
+	b.mu.Unlock()
+	var t task
+	return t, ok && key != "" && json.Unmarshal(r.Body, &t) == nil
+}
+
+// keep remembers the task of a call.
+func (b *taskBook) keep(ctx context.Context, key string, t task) {
+	value, err := json.Marshal(t)
+	if err != nil || key == "" {
+		return
+	}
+	r := ports.Record{Scope: b.scope, Kind: kindTask, Key: key, Body: value, Expires: time.Now().Add(taskTTL)}
+	if b.records != nil {
+		stored, err := b.records.Put(context.WithoutCancel(ctx), r)
+		if err != nil {
+			b.log.Warn("mcp_task_not_kept", "kind", ports.KindOf(err), "err", err)
+		} else {
+			r = stored
+		}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.known) < maxTasks {
+		b.known[key] = r
+	}
+}
+
+// drop forgets it.
+func (b *taskBook) drop(ctx context.Context, key string) {
+	b.mu.Lock()
+	r, ok := b.known[key]
+	delete(b.known, key)
+	b.mu.Unlock()
+	if !ok || b.records == nil {
+		return
+	}
+	if err := b.records.Delete(context.WithoutCancel(ctx), r); err != nil {
+		b.log.Debug("mcp_task_not_forgotten", "kind", ports.KindOf(err), "err", err)
+	}
+}
