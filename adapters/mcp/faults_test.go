@@ -52,7 +52,7 @@ func TestServersThatDoNotStart(t *testing.T) {
 		"no folder":      {nowhere, `cwd "/no/such/folder" is no folder`, ""},
 		"stillborn":      {stillborn, "the process ended: exit status 3", "fatal: the key [redacted] is not accepted"},
 		"mute":           {withTimeout(peerConfig("mute"), 300*time.Millisecond), "no answer to initialize: timeout 300ms", "serving as mute"},
-		"gibberish":      {withTimeout(peerConfig("gibberish"), 300*time.Millisecond), `1 lines of its output are not JSON-RPC, the first: "what is initialize?"`, ""},
+		"gibberish":      {withTimeout(peerConfig("gibberish"), 300*time.Millisecond), `2 lines of its output are not JSON-RPC, the first: "what is server/discover?"`, ""},
 		"empty":          {peerConfig("empty"), "names no protocol version", ""},
 		"future":         {peerConfig("future"), "supported: 2026-07-28", ""},
 		"unheard":        {peerConfig("unheard"), "the server speaks MCP 3000-01-01", ""},

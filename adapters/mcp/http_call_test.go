@@ -326,7 +326,7 @@ func TestHTTPCallIsCancelledAtTheServer(t *testing.T) {
 		eventually(t, "the call is running", func() bool { calls, _ := p.ran(); return calls == 1 })
 		cancel()
 		wantKind(t, <-gave, ports.KindCancelled, "canceled")
-		eventually(t, "the server heard of it", func() bool { return r.ask("cancelled") == "3" }) // after initialize and tools/list
+		eventually(t, "the server heard of it", func() bool { return r.ask("cancelled") == "4" }) // after the probe, initialize and tools/list
 	}
 }
 
@@ -387,7 +387,7 @@ func TestStreamIsResumed(t *testing.T) {
 				case at == "e1":
 					io.WriteString(w, "id: e2\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{}}\n\n")
 				case at == "e2":
-					io.WriteString(w, "id: e3\ndata: {\"jsonrpc\":\"2.0\",\"id\":3,\ndata: \"result\":"+textResult("resumed")+"}\n\n")
+					io.WriteString(w, "id: e3\ndata: {\"jsonrpc\":\"2.0\",\"id\":4,\ndata: \"result\":"+textResult("resumed")+"}\n\n")
 				default:
 					w.Header().Del("Content-Type")
 					return false

@@ -145,8 +145,15 @@ func TestGoServerOverHTTP(t *testing.T) {
 	checkGoServer(t, Config{URL: ports.Secret(web.URL + "/mcp")}, "http", calls)
 }
 
-// TestGoServerIsReplaced: another server, that knows no session, answers at the address.
+// TestGoServerIsReplaced: another server, that knows no session, answers at the
+// address. To one of the modern revision nothing was lost.
 func TestGoServerIsReplaced(t *testing.T) {
+	for version, restarts := range map[string]int{newestLegacy: 1, newestModern: 0} {
+		t.Run(version, func(t *testing.T) { checkReplaced(t, version, restarts) })
+	}
+}
+
+func checkReplaced(t *testing.T, version string, restarts int) {
 	calls := newCalls()
 	fresh := func() http.Handler { return server.NewStreamableHTTPServer(goServer(calls), server.WithStateful(true)) }
 	now := fresh()
@@ -159,9 +166,11 @@ func TestGoServerIsReplaced(t *testing.T) {
 		now.ServeHTTP(w, r)
 	}))
 	t.Cleanup(web.Close) // after the source, whose stream it waits for
-	r := start(t, Config{URL: ports.Secret(web.URL + "/mcp")}).ready()
+	r := start(t, Config{URL: ports.Secret(web.URL + "/mcp"), ProtocolVersion: version}).ready()
 	r.wantEcho("one")
 	swaps <- fresh()
 	r.wantEcho("two")
-	r.await("ready again", 0, func(s ports.State) bool { return s.Phase == ports.PhaseReady && s.Restarts == 1 })
+	r.await("ready again", 0, func(s ports.State) bool {
+		return s.Phase == ports.PhaseReady && s.Restarts == restarts && s.Protocol == version
+	})
 }

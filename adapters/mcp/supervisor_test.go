@@ -69,6 +69,8 @@ func (m *memory) SendRequest(ctx context.Context, r transport.JSONRPCRequest) (*
 		return &transport.JSONRPCResponse{ID: r.ID, Result: json.RawMessage(result)}
 	}
 	switch r.Method {
+	case methodDiscover:
+		return &transport.JSONRPCResponse{ID: r.ID, Error: &mcp.JSONRPCErrorDetails{Code: mcp.METHOD_NOT_FOUND, Message: "no such method"}}, nil
 	case "initialize":
 		return answer(`{"protocolVersion":"2025-11-25","serverInfo":{"name":"memory","version":"1"}}`), nil
 	case "tools/list":
