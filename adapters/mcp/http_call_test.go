@@ -37,6 +37,9 @@ func TestSessionLossIsMended(t *testing.T) {
 		"400":           answers(400, "application/json", `{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request: No valid session ID provided"}}`),
 		"400, text":     answers(400, "text/plain", "Invalid session ID"),
 		"400, new":      answers(400, "application/json", `{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request: Server not initialized"}}`),
+		"410":           answers(410, "text/html", "<html>"),
+		"-32001":        answers(200, "application/json", `{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"Session not found"}}`),
+		"-32001 in 409": answers(409, "application/json", `{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"Session not found"}}`),
 		"-32600":        answers(200, "application/json", `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Session terminated"}}`),
 	} {
 		for _, deaf := range []bool{true, false} {
@@ -76,6 +79,23 @@ func TestToolsOwnSession(t *testing.T) {
 	wantKind(t, err, ports.KindProtocol, "Browser session not found")
 	if calls, _ := p.ran(); calls != 1 || r.last().Restarts != 0 {
 		t.Errorf("it was run %d times, and the state is %+v", calls, r.last())
+	}
+	for name, test := range map[string]struct {
+		refuse http.HandlerFunc
+		kind   ports.Kind
+	}{
+		"400":          {answers(400, "text/plain", "Browser session not found"), ports.KindProtocol},
+		"400 and code": {answers(400, "application/json", `{"jsonrpc":"2.0","id":3,"error":{"code":-32602,"message":"Browser session not found"}}`), ports.KindInvalid},
+		"-32001":       {answers(200, "application/json", `{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"Browser session not found"}}`), ports.KindProtocol},
+		"404, method":  {answers(404, "application/json", `{"jsonrpc":"2.0","id":3,"error":{"code":-32601,"message":"Browser session not found"}}`), ports.KindNotFound},
+	} {
+		var had atomic.Int64
+		p.swap(onCall(func(w http.ResponseWriter, r *http.Request) { had.Add(1); test.refuse(w, r) }))
+		_, err := r.call(t.Context(), "echo", `{}`)
+		wantKind(t, err, test.kind, "Browser session not found")
+		if n := had.Load(); n != 1 || r.last().Restarts != 0 {
+			t.Errorf("%s: it was sent %d times, and the state is %+v", name, n, r.last())
+		}
 	}
 }
 

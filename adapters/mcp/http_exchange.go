@@ -98,7 +98,7 @@ func (x *exchange) single(ctx context.Context, resp *http.Response) (*transport.
 	switch {
 	case int64(len(body)) > max:
 		return nil, x.tooLarge()
-	case err != nil:
+	case err != nil && !json.Valid(body):
 		return nil, x.broken(err, true)
 	}
 	if answer := x.take(ctx, body); answer != nil {
