@@ -24,17 +24,22 @@
 //
 //	process    a child with its pipes and its process group
 //	stdio      JSON-RPC over such a child; a link
+//	httpLink   what both links over HTTP share: client, refusals, health
 //	streamable JSON-RPC over streamable HTTP; a link
+//	legacySSE  JSON-RPC over the older HTTP with SSE; a link
 //	exchange   one POST and its answer; events: what comes on a stream
+//	params     arguments that go into HTTP headers too
+//	establish  which link the server of a url speaks over
 //	session    the MCP handshake and requests over any link
 //	catalog    tools/list → tools; content: tools/call → a result
 //	Source     keeps a session alive and the catalog registered
 //
 // link is mcp-go's transport.BidirectionalInterface with the news of its loss.
 // Another transport is another link, made by dial; nothing above it changes.
-// Over HTTP there is no connection whose end could be seen: the link holds the
-// stream open on which the server may speak by itself, asks a server without one
-// for a sign of life now and then, and any server after an exchange that failed.
+// Over streamable HTTP there is no connection whose end could be seen: the link
+// holds the stream open on which the server may speak by itself, asks a server
+// without one for a sign of life now and then, and any server after an exchange
+// that failed. What that sign is, the session says (SetPulse).
 // mcp-go's typed client is not used: it decodes a whole list or nothing, drops
 // the schema keywords it does not know, and takes {} for an answer.
 //

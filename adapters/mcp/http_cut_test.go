@@ -155,7 +155,7 @@ func TestStreamIsPolled(t *testing.T) {
 		case n < polls:
 			answers(200, "text/event-stream", fmt.Sprintf("id: poll-%d\ndata: \n\n", n+1))(w, r)
 		default:
-			answers(200, "text/event-stream", "id: end\ndata: {\"jsonrpc\":\"2.0\",\"id\":3,\"result\":"+textResult("at last")+"}\n\n")(w, r)
+			answers(200, "text/event-stream", "id: end\ndata: {\"jsonrpc\":\"2.0\",\"id\":4,\"result\":"+textResult("at last")+"}\n\n")(w, r)
 		}
 		return true
 	}
