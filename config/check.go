@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,6 +21,7 @@ type checker struct {
 
 func (c *checker) check() {
 	c.listen()
+	c.publicURL()
 	c.names("models", slices.Collect(maps.Keys(c.cfg.Models)), "a model")
 	c.names("agents", slices.Collect(maps.Keys(c.cfg.Agents)), "an agent")
 	c.names("channels", slices.Collect(maps.Keys(c.cfg.Channels)), "a channel")
@@ -63,6 +65,23 @@ func (c *checker) listen() {
 	if err != nil {
 		c.wrong("listen", "is no address", `must be a host and port like "127.0.0.1:7420", or "" for none`)
 	}
+}
+
+// publicURL wants https, or http on this machine: passwords and codes come back there.
+func (c *checker) publicURL() {
+	if c.cfg.PublicURL == "" {
+		return
+	}
+	u, err := url.Parse(c.cfg.PublicURL)
+	if err != nil || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" ||
+		u.Scheme != "https" && (u.Scheme != "http" || !onThisMachine(u.Hostname())) {
+		c.wrong("public_url", "is no address that browsers could safely come back to", `must be like "https://bot.example.org"`)
+	}
+}
+
+func onThisMachine(host string) bool {
+	ip := net.ParseIP(host)
+	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
 }
 
 func (c *checker) names(key string, names []string, of string) {

@@ -7,7 +7,9 @@ type Config struct {
 	Schema     string             `json:"$schema" doc:"Where an editor finds the JSON Schema of this file: dragoman schema prints it"`
 	Version    int                `json:"version" default:"1" validate:"eq=1" doc:"Version of this file's grammar"`
 	DataDir    string             `json:"data_dir" default:"./dragoman-data" validate:"required" format:"path" doc:"Folder of all data, relative to this file"`
+	SecretKey  Secret             `json:"secret_key" validate:"omitempty,min=16" doc:"Seals the tokens of logins to MCP servers; absent: made once, in the file secret-key of data_dir"`
 	Listen     string             `json:"listen" default:"127.0.0.1:7420" doc:"Host and port of the web chat, /healthz and /readyz; empty = none"`
+	PublicURL  string             `json:"public_url" doc:"Where browsers reach this gateway from outside, as https://bot.example.org; logins to MCP servers come back there"`
 	Admin      Admin              `json:"admin" doc:"How admins and their machines get in over HTTP"`
 	Store      Store              `json:"store" doc:"Where everything is kept"`
 	Models     map[string]Model   `json:"models" validate:"dive" doc:"Language models by name; absent: the first found of a key in the environment, Ollama, demo"`

@@ -43,6 +43,8 @@ func TestEveryKey(t *testing.T) {
 	equal(t, "data_dir", cfg.DataDir, filepath.Join(dir, "data"))
 	equal(t, "listen", cfg.Listen, "127.0.0.1:7001")
 	equal(t, "admin", []string{cfg.Admin.Token.Reveal(), fmt.Sprint(cfg.Admin.Token)}, []string{"0123456789abcdef", "[redacted]"})
+	equal(t, "secret_key", cfg.SecretKey.Reveal(), "fedcba9876543210")
+	equal(t, "public_url", cfg.PublicURL, "https://bot.example.org")
 	equal(t, "store", cfg.Store, config.Store{Type: "sqlite", Path: filepath.Join(dir, "monday.db"), Sync: "normal"})
 	equal(t, "agents", cfg.Agents, map[string]config.Agent{
 		"main": {

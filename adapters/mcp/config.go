@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"dragoman/adapters/mcp/oauth"
 	"dragoman/ports"
 )
 
@@ -36,6 +37,9 @@ type Config struct {
 	URL     ports.Secret            `json:"url,omitempty" validate:"omitempty,http_url" doc:"Endpoint of a server that speaks streamable HTTP, or the older HTTP with SSE"`
 	Headers map[string]ports.Secret `json:"headers,omitempty" validate:"excluded_without=URL,dive,keys,required,printascii,excludesall=:; ,endkeys" doc:"Headers of every request to the url, like Authorization"`
 
+	// OAuth nil is automatic: what a server wants is found out when it refuses.
+	OAuth *oauth.Config `json:"oauth,omitempty" validate:"excluded_without=URL" doc:"How to log in to the url, where finding it out from the server is not enough"`
+
 	Timeout     time.Duration `json:"timeout,omitempty" default:"15s" validate:"gte=0" doc:"How long the server may take until its tools are listed"`
 	CallTimeout time.Duration `json:"call_timeout,omitempty" default:"60s" validate:"gte=0" doc:"How long one tool call may take"`
 	// On stdio a longer message ends the connection, over HTTP only the call that it belongs to.
@@ -62,7 +66,7 @@ const (
 
 // complete gives c with its defaults, or what is wrong with it.
 func (c Config) complete() (Config, error) {
-	for _, check := range []func(*Config) error{(*Config).checkTransport, (*Config).checkCommand, (*Config).checkURL} {
+	for _, check := range []func(*Config) error{(*Config).checkTransport, (*Config).checkCommand, (*Config).checkURL, (*Config).checkLogin} {
 		if err := check(&c); err != nil {
 			return c, err
 		}

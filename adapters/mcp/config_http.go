@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/net/http/httpguts"
 
+	"dragoman/adapters/mcp/oauth"
 	"dragoman/ports"
 )
 
@@ -48,6 +49,38 @@ func (c *Config) checkURL() error {
 		}
 	}
 	return nil
+}
+
+func (c *Config) checkLogin() error {
+	switch {
+	case c.OAuth == nil:
+		return nil
+	case c.Transport != overHTTP:
+		return fmt.Errorf("oauth is for a url, and there is a command (leave it out)")
+	case c.authorized():
+		return fmt.Errorf("oauth and headers.Authorization are both given (keep one)")
+	}
+	if err := c.OAuth.Check(); err != nil {
+		return fmt.Errorf("oauth: %w", err)
+	}
+	return nil
+}
+
+// authorized reports whether the config says itself what gets in.
+func (c *Config) authorized() bool {
+	return slices.ContainsFunc(headerNames(*c), func(name string) bool { return strings.EqualFold(name, "Authorization") })
+}
+
+// Logins is how to log in to the server, if it wants that. ok is false for one that
+// has its token in headers, or is no url.
+func (c Config) Logins() (how oauth.Config, ok bool) {
+	if c.URL == "" || c.authorized() {
+		return oauth.Config{}, false
+	}
+	if c.OAuth != nil {
+		how = *c.OAuth
+	}
+	return how, true
 }
 
 // origin is where the server is, without what may be secret.

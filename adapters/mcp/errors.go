@@ -10,6 +10,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"dragoman/adapters/mcp/oauth"
 	"dragoman/ports"
 )
 
@@ -51,6 +52,7 @@ func (e *refusedError) Error() string { return e.what }
 type unauthorizedError struct {
 	status int
 	what   string
+	url    string // where an admin can give it; "" if that is not known
 }
 
 func (e *unauthorizedError) Error() string { return e.what }
@@ -60,6 +62,15 @@ func loginOf(err error) *unauthorizedError {
 	var login *unauthorizedError
 	errors.As(err, &login)
 	return login
+}
+
+// wantedLogin is the login that keeps a request from being made; nil if none does.
+func wantedLogin(err error) *unauthorizedError {
+	var wanted *oauth.LoginError
+	if !errors.As(err, &wanted) {
+		return nil
+	}
+	return &unauthorizedError{status: wanted.Status, what: wanted.Reason, url: wanted.URL}
 }
 
 // tooLargeError is a message beyond a limit that cost no more than its call.

@@ -53,8 +53,8 @@ var (
 	_ transport.HTTPConnection = (*streamable)(nil)
 )
 
-func newStreamable(cfg Config, log *slog.Logger) *streamable {
-	h := &streamable{httpLink: newHTTPLink(cfg, log), settled: make(chan struct{}), heard: make(chan struct{})}
+func newStreamable(cfg Config, log *slog.Logger, login Login) *streamable {
+	h := &streamable{httpLink: newHTTPLink(cfg, log, login), settled: make(chan struct{}), heard: make(chan struct{})}
 	h.inSession = func() bool { return h.GetSessionId() != "" }
 	h.post = func(body []byte) errand { return h.errand(http.MethodPost, body, nil) }
 	return h

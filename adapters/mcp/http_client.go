@@ -29,7 +29,7 @@ const (
 )
 
 // newClient is a client for one link, proxies from the environment included.
-func newClient(cfg Config) *http.Client {
+func newClient(cfg Config, login Login) *http.Client {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	dialer := &net.Dialer{Timeout: min(reachWithin, cfg.Timeout), KeepAlive: 15 * time.Second}
 	t.DialContext = dialer.DialContext
@@ -37,6 +37,9 @@ func newClient(cfg Config) *http.Client {
 	t.MaxIdleConnsPerHost = 16
 	t.MaxResponseHeaderBytes = 256 << 10
 	t.HTTP2 = &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second}
+	if login != nil {
+		return &http.Client{Transport: login.Wrap(t), CheckRedirect: stayHome}
+	}
 	return &http.Client{Transport: t, CheckRedirect: stayHome}
 }
 
@@ -90,6 +93,9 @@ func (h *httpLink) do(ctx context.Context, e errand) (_ *http.Response, sent boo
 // broken is an exchange that ended without an answer. The URL is taken out of
 // net/http's words: it may hold a key.
 func (h *httpLink) broken(err error, sent bool) error {
+	if login := wantedLogin(err); login != nil {
+		return login
+	}
 	var at *url.Error
 	if errors.As(err, &at) {
 		err = at.Err

@@ -67,7 +67,7 @@ func startLink(t *testing.T, cfg Config, version string, set ...func(*streamable
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := newStreamable(cfg, slog.New(slog.DiscardHandler))
+	h := newStreamable(cfg, slog.New(slog.DiscardHandler), nil)
 	for _, one := range set {
 		one(h)
 	}

@@ -44,13 +44,13 @@ type httpLink struct {
 	quiet    time.Time // until then the server wants no requests
 }
 
-func newHTTPLink(cfg Config, log *slog.Logger) *httpLink {
+func newHTTPLink(cfg Config, log *slog.Logger, login Login) *httpLink {
 	return &httpLink{
 		callbacks: callbacks{log: log},
 		cfg:       cfg,
 		origin:    cfg.origin(),
 		redact:    cfg.redactor(),
-		client:    newClient(cfg),
+		client:    newClient(cfg, login),
 		serving:   make(chan struct{}, maxServing),
 		stop:      func() {},
 		lost:      make(chan struct{}),

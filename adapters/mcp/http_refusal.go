@@ -6,7 +6,6 @@ import (
 	"io"
 	"mime"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -90,7 +89,7 @@ func (h *httpLink) loginWords(code int, status string) string {
 	switch {
 	case code == http.StatusForbidden:
 		return fmt.Sprintf("the server refuses access (%s): its token may not do this, set another in headers", status)
-	case slices.ContainsFunc(headerNames(h.cfg), func(name string) bool { return strings.EqualFold(name, "Authorization") }):
+	case h.cfg.authorized():
 		return fmt.Sprintf("the server does not accept the token in headers.Authorization (%s): it wants another", status)
 	}
 	return fmt.Sprintf("the server wants a login (%s): set a token in headers, as \"Authorization\": \"Bearer …\"", status)

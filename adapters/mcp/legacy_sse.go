@@ -37,8 +37,8 @@ var (
 	_ transport.HTTPConnection = (*legacySSE)(nil)
 )
 
-func newLegacySSE(cfg Config, log *slog.Logger) *legacySSE {
-	h := &legacySSE{httpLink: newHTTPLink(cfg, log), pending: make(map[int64]chan *transport.JSONRPCResponse)}
+func newLegacySSE(cfg Config, log *slog.Logger, login Login) *legacySSE {
+	h := &legacySSE{httpLink: newHTTPLink(cfg, log, login), pending: make(map[int64]chan *transport.JSONRPCResponse)}
 	h.inSession = h.found
 	h.post = h.errand
 	return h

@@ -48,7 +48,8 @@ func New(cfg Config, deps Deps) (*Source, error) {
 	if deps.Log == nil {
 		deps.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Source{cfg: cfg, deps: deps, log: deps.Log, dial: dial, tasks: newTaskBook(deps), redials: make(chan redial), changed: make(chan struct{})}, nil
+	connect := func(cfg Config, log *slog.Logger) link { return dial(cfg, log, deps.Login) }
+	return &Source{cfg: cfg, deps: deps, log: deps.Log, dial: connect, tasks: newTaskBook(deps), redials: make(chan redial), changed: make(chan struct{})}, nil
 }
 
 // Run connects, registers the server's tools and keeps connected until ctx

@@ -55,12 +55,13 @@ func newSupervisor(s *Source, reg ports.Registrar) *supervisor {
 func (v *supervisor) run(ctx context.Context) {
 	v.report(ports.PhaseConnecting)
 	for ctx.Err() == nil {
+		login := v.loginChanged() // asked for before the try, or a login in between would be missed
 		err := v.connection(ctx)
 		if ctx.Err() != nil {
 			break
 		}
 		if len(v.waiting) == 0 {
-			v.pause(ctx, err)
+			v.pause(ctx, err, login)
 		}
 	}
 	v.state.RetryIn = 0
@@ -88,6 +89,7 @@ func (v *supervisor) connection(ctx context.Context) error {
 	v.connected = true
 	v.state.Protocol, v.state.Peer = s.version, s.peer
 	v.login.Store(nil)
+	v.state.Login = ""
 	v.setSession(s)
 	v.offer(l, tools)
 	v.settleWishes(nil)
@@ -200,6 +202,10 @@ func (v *supervisor) degraded(l link, err error, held time.Duration) {
 	}
 	v.state.RetryIn = v.retryIn(err)
 	v.login.Store(loginOf(err))
+	v.state.Login = ""
+	if login := loginOf(err); login != nil {
+		v.state.Login = login.url
+	}
 	v.hear(l)
 	words := v.words(err)
 	if words != v.state.Err || held > 0 {
@@ -234,8 +240,16 @@ func (v *supervisor) logFailure(err error, words string) {
 	v.log.Warn("mcp_connection_failed", attrs...)
 }
 
-// pause waits for the next try, or for somebody who wishes it now.
-func (v *supervisor) pause(ctx context.Context, err error) {
+// loginChanged is closed when a login was given; nil if there is none to give.
+func (v *supervisor) loginChanged() <-chan struct{} {
+	if v.deps.Login == nil {
+		return nil
+	}
+	return v.deps.Login.Changed()
+}
+
+// pause waits for the next try, for somebody who wishes it now, or for a login.
+func (v *supervisor) pause(ctx context.Context, err error, login <-chan struct{}) {
 	if err == nil {
 		return
 	}
@@ -247,6 +261,7 @@ func (v *supervisor) pause(ctx context.Context, err error) {
 	case wish := <-v.redials:
 		v.waiting = append(v.waiting, wish)
 		v.report(ports.PhaseConnecting)
+	case <-login:
 	case <-t.C:
 	}
 }

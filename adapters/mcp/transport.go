@@ -26,12 +26,12 @@ type link interface {
 }
 
 // dial makes the link that cfg asks for, not yet started.
-func dial(cfg Config, log *slog.Logger) link {
+func dial(cfg Config, log *slog.Logger, login Login) link {
 	switch cfg.Transport {
 	case overHTTP:
-		return newStreamable(cfg, log)
+		return newStreamable(cfg, log, login)
 	case overSSE:
-		return newLegacySSE(cfg, log)
+		return newLegacySSE(cfg, log, login)
 	}
 	return newStdio(cfg, log)
 }

@@ -62,7 +62,12 @@ func withServers(ctx context.Context, file string, use func(context.Context, por
 		own := *cfg
 		own.DataDir, own.Store.Path = temporary, ""
 		return withStore(ctx, &own, func(store *sqlstore.Store, log *slog.Logger) error {
-			g, err := assemble(cfg, store, &lateAudit{cfg: cfg, log: log}, door{}, chats{}, log)
+			logins, err := lateLogins(cfg, store, log)
+			if err != nil {
+				return err
+			}
+			defer logins.Close()
+			g, err := assemble(cfg, store, &lateAudit{cfg: cfg, log: log}, door{logins: logins}, chats{}, log)
 			if err != nil {
 				return err
 			}

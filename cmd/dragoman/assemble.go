@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"dragoman/adapters/mcp/oauth"
 	"dragoman/adapters/sqlstore"
 	"dragoman/config"
 	"dragoman/core/access"
@@ -34,7 +35,8 @@ func socketPath(cfg *config.Config) string { return filepath.Join(cfg.DataDir, "
 // door is shut.
 type door struct {
 	net.Listener
-	token ports.Secret
+	token  ports.Secret
+	logins *oauth.Desk // nil: nobody logs in to MCP servers
 }
 
 // chats are the ways to talk to the gateway. A command that only wants tools has none.
@@ -50,7 +52,10 @@ func assemble(cfg *config.Config, store *sqlstore.Store, audit ports.Audit, in d
 		Ask:    ask.Config{Expires: cfg.Ask.Expires, OnMessage: ask.OnMessage(cfg.Ask.OnMessage), GroupWait: cfg.Ask.GroupWait},
 		Access: accessOf(cfg), Tools: toolsOf(cfg)}
 	var err error
-	if opt.Sources, err = sourcesOf(cfg, store, log); err != nil {
+	if in.logins != nil {
+		opt.Logins = in.logins.Handler()
+	}
+	if opt.Sources, err = sourcesOf(cfg, store, in.logins, log); err != nil {
 		return nil, err
 	}
 	if !chats.platforms && len(chats.terminals) == 0 {
@@ -74,7 +79,7 @@ func assemble(cfg *config.Config, store *sqlstore.Store, audit ports.Audit, in d
 	return gateway.New(opt), nil
 }
 
-func sourcesOf(cfg *config.Config, store *sqlstore.Store, log *slog.Logger) ([]gateway.Source, error) {
+func sourcesOf(cfg *config.Config, store *sqlstore.Store, logins *oauth.Desk, log *slog.Logger) ([]gateway.Source, error) {
 	list := []gateway.Source{{Source: toolbox.Source{Timeout: builtInTimeout}, Port: builtIn(store)}}
 	home, err := filepath.Abs(cfg.Dir) // relative paths in a server's arguments start at the config file
 	if err != nil {
@@ -85,7 +90,7 @@ func sourcesOf(cfg *config.Config, store *sqlstore.Store, log *slog.Logger) ([]g
 		if !cfg.MCP.Enabled || !s.Enabled {
 			continue
 		}
-		port, err := server.build(s.Section, parts{name: name, home: home, log: log.With("mcp_server", name)})
+		port, err := server.build(s.Section, parts{name: name, home: home, log: log.With("mcp_server", name), logins: logins})
 		if err != nil {
 			return nil, err
 		}

@@ -131,7 +131,12 @@ func (c *chat) own(ctx, hard context.Context, cfg *config.Config, store *sqlstor
 	if err != nil {
 		return err
 	}
-	g, err := assemble(cfg, store, store, door{}, chats{terminals: local}, log)
+	logins, err := newLogins(cfg, store, loginBase(cfg, nil), log)
+	if err != nil {
+		return err
+	}
+	defer logins.Close()
+	g, err := assemble(cfg, store, store, door{logins: logins}, chats{terminals: local}, log)
 	if err != nil {
 		return err
 	}

@@ -56,11 +56,16 @@ func run(ctx, hard context.Context, file string) (err error) {
 	if err != nil {
 		return err
 	}
+	logins, err := newLogins(cfg, store, loginBase(cfg, listener), log)
+	if err != nil {
+		return err
+	}
+	defer logins.Close()
 	local, err := newTerminals(cfg, store, log)
 	if err != nil {
 		return err
 	}
-	g, err := assemble(cfg, store, store, door{listener, token}, chats{platforms: true, terminals: local}, log)
+	g, err := assemble(cfg, store, store, door{listener, token, logins}, chats{platforms: true, terminals: local}, log)
 	if err != nil {
 		return err
 	}

@@ -111,6 +111,9 @@ func trouble(s ports.ServerInfo) string {
 	if why != "" {
 		wrap(&b, "  last error: ", why)
 	}
+	if s.Login != "" {
+		b.WriteString("  log in at: " + terminal.Printable(s.Login) + "\n") // one line, to be copied
+	}
 	for _, line := range s.Stderr[max(0, len(s.Stderr)-stderrShown):] {
 		wrap(&b, "  stderr: ", oneLine(line))
 	}

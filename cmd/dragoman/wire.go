@@ -10,6 +10,7 @@ import (
 	"dragoman/adapters/builtin"
 	"dragoman/adapters/demo"
 	"dragoman/adapters/mcp"
+	"dragoman/adapters/mcp/oauth"
 	"dragoman/adapters/openai"
 	"dragoman/adapters/sqlstore"
 	"dragoman/adapters/telegram"
@@ -32,7 +33,15 @@ var (
 		"demo":   logged[ports.ModelPort](demo.New),
 	}
 	server = build(func(c mcp.Config, p parts) (ports.ToolSource, error) {
-		return mcp.New(c.In(p.home), mcp.Deps{Log: p.log})
+		login, err := loginTo(c, p)
+		if err != nil {
+			return nil, err
+		}
+		deps := mcp.Deps{Log: p.log, Login: login}
+		if p.store != nil {
+			deps.Records, deps.Scope = p.store, "mcp/"+p.name
+		}
+		return mcp.New(c.In(p.home), deps)
 	})
 	builtIn = func(store *sqlstore.Store) ports.ToolSource { return builtin.New(store) }
 	console = func(p parts) (*terminal.Channel, error) {
@@ -42,10 +51,11 @@ var (
 
 // parts is what an adapter may be built with.
 type parts struct {
-	name  string // its name in the config
-	home  string // the folder of the config file
-	log   *slog.Logger
-	store *sqlstore.Store // nil when the config is only checked
+	name   string // its name in the config
+	home   string // the folder of the config file
+	log    *slog.Logger
+	store  *sqlstore.Store // nil when the config is only checked
+	logins *oauth.Desk     // nil when nobody logs in
 }
 
 // factory decodes a section of the config into the adapter's own Config, and

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"net/http"
 	"sync"
 	"time"
 
@@ -70,7 +71,9 @@ type Options struct {
 	Listener net.Listener  // for HTTP; nil = none
 	// AdminToken opens what HTTP serves to admins; "" opens it to nobody.
 	AdminToken ports.Secret
-	Log        *slog.Logger
+	// Logins serves /oauth/, where logins to servers come back; nil = nothing does.
+	Logins http.Handler
+	Log    *slog.Logger
 }
 
 // sweepEvery is the pause between two looks for conversations that have work and

@@ -56,6 +56,9 @@ func (g *Gateway) Handler() http.Handler {
 		json.NewEncoder(w).Encode(ready)
 	})
 	mux.HandleFunc("GET /metrics", g.adminOnly(g.serveMetrics))
+	if g.opt.Logins != nil {
+		mux.Handle("/oauth/", g.opt.Logins)
+	}
 	for _, c := range g.opt.Channels {
 		if h, ok := c.Port.(ports.HTTP); ok {
 			mux.Handle("/", h.Handler())
