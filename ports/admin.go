@@ -21,6 +21,16 @@ type Admin interface {
 	// call is audited. timeout 0 = the server's own. What goes wrong with the
 	// call is in the report's Outcome.
 	CallTool(ctx context.Context, name string, args json.RawMessage, timeout time.Duration) (CallReport, error)
+	// Reconnect drops a server's connection, makes a new one and waits for it, not
+	// much longer than the server's time-out. What came of it is in the answer's
+	// Phase and Err. Calls in flight end with an unknown outcome. KindNotFound: no
+	// such server; KindInvalid: it is disabled; KindTimeout: it was busy for so long.
+	Reconnect(ctx context.Context, name string) (ServerInfo, error)
+	// SetEnabled starts a server, or stops it: its process is gone when it returns
+	// and its tools are no longer there. That holds over restarts, until the
+	// config's own word on it changes. One that is started is waited for as by
+	// Reconnect. KindNotFound: no such server; KindInvalid: the config starts none.
+	SetEnabled(ctx context.Context, name string, enabled bool) (ServerInfo, error)
 	// Pairings lists who asked for access and who has it.
 	Pairings(ctx context.Context) ([]Pairing, error)
 	// Approve lets in whoever was given this code. KindNotFound: no such code, or too old.
@@ -59,7 +69,24 @@ type ChannelState struct {
 type ServerInfo struct {
 	Name  string `json:"name"`
 	Tools int    `json:"tools"`
+	// DisabledBy is whose word keeps it from being started, ByConfig or ByAdmin,
+	// and DisabledAt when an admin said so; "" and zero where it is enabled.
+	DisabledBy string    `json:"disabled_by"`
+	DisabledAt time.Time `json:"disabled_at,omitzero"`
 	State
+}
+
+// Whose word disables a server.
+const (
+	ByConfig = "config"
+	ByAdmin  = "admin"
+)
+
+// Checker is an ability of an adapter that reaches out: Check finds out whether
+// what it would use is there and lets us in, by a request that changes nothing,
+// and says what it found, in a few words. No Run is needed.
+type Checker interface {
+	Check(ctx context.Context) (found string, err error)
 }
 
 // ToolInfo is one tool as an admin sees it.

@@ -68,6 +68,16 @@ func (c *Client) CallTool(ctx context.Context, name string, args json.RawMessage
 	return post[ports.CallReport](ctx, c, "call", arguments{Name: name, Args: args, Timeout: timeout})
 }
 
+// Reconnect implements ports.Admin.
+func (c *Client) Reconnect(ctx context.Context, name string) (ports.ServerInfo, error) {
+	return post[ports.ServerInfo](ctx, c, "reconnect", arguments{Name: name})
+}
+
+// SetEnabled implements ports.Admin.
+func (c *Client) SetEnabled(ctx context.Context, name string, enabled bool) (ports.ServerInfo, error) {
+	return post[ports.ServerInfo](ctx, c, "set_enabled", arguments{Name: name, Enabled: enabled})
+}
+
 // Pairings implements ports.Admin.
 func (c *Client) Pairings(ctx context.Context) ([]ports.Pairing, error) {
 	return post[[]ports.Pairing](ctx, c, "pairings", arguments{})

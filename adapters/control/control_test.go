@@ -38,6 +38,17 @@ func (admin) CallTool(ctx context.Context, name string, args json.RawMessage, ti
 	return ports.CallReport{Tool: name, Text: string(args) + timeout.String()}, nil
 }
 
+func (admin) Reconnect(_ context.Context, name string) (ports.ServerInfo, error) {
+	return ports.ServerInfo{Name: name, State: ports.State{Phase: ports.PhaseDegraded, Err: "nobody is at home"}}, nil
+}
+
+func (admin) SetEnabled(_ context.Context, name string, enabled bool) (ports.ServerInfo, error) {
+	if enabled {
+		return ports.ServerInfo{}, ports.Errorf(ports.KindNotFound, "enable", "there is no %s", name)
+	}
+	return ports.ServerInfo{Name: name, DisabledBy: ports.ByAdmin, DisabledAt: time.Unix(9, 0).UTC(), State: ports.State{Phase: ports.PhaseDisabled}}, nil
+}
+
 func (admin) Pairings(context.Context) ([]ports.Pairing, error) { return []ports.Pairing{}, nil }
 
 func (admin) Approve(_ context.Context, code string, role ports.Role) (ports.Pairing, error) {
@@ -111,6 +122,15 @@ func TestTheClientIsTheAdmin(t *testing.T) {
 			entries, err := c.Entries(ctx, 7)
 			wantEntries, _ := admin{}.Entries(ctx, 7)
 			same(t, entries, wantEntries, err)
+			again, err := c.Reconnect(ctx, "files")
+			wantAgain, _ := admin{}.Reconnect(ctx, "files")
+			same(t, again, wantAgain, err)
+			off, err := c.SetEnabled(ctx, "files", false)
+			wantOff, _ := admin{}.SetEnabled(ctx, "files", false)
+			same(t, off, wantOff, err)
+			if _, err := c.SetEnabled(ctx, "files", true); !ports.IsKind(err, ports.KindNotFound) {
+				t.Errorf("SetEnabled: %v", err)
+			}
 			gone, err := c.Revoke(ctx, "ann")
 			same(t, gone.ID, "ann", err)
 		})

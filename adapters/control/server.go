@@ -23,6 +23,7 @@ type arguments struct {
 	Name    string          `json:"name,omitempty"`
 	Args    json.RawMessage `json:"args,omitempty"`
 	Timeout time.Duration   `json:"timeout,omitempty"`
+	Enabled bool            `json:"enabled,omitempty"`
 	Code    string          `json:"code,omitempty"`
 	Role    ports.Role      `json:"role,omitempty"`
 	ID      string          `json:"id,omitempty"`
@@ -92,6 +93,10 @@ func Handler(admin ports.Admin) *http.ServeMux {
 	method(mux, "tools", func(ctx context.Context, _ arguments) ([]ports.ToolInfo, error) { return admin.Tools(ctx) })
 	method(mux, "call", func(ctx context.Context, a arguments) (ports.CallReport, error) {
 		return admin.CallTool(ctx, a.Name, a.Args, a.Timeout)
+	})
+	method(mux, "reconnect", func(ctx context.Context, a arguments) (ports.ServerInfo, error) { return admin.Reconnect(ctx, a.Name) })
+	method(mux, "set_enabled", func(ctx context.Context, a arguments) (ports.ServerInfo, error) {
+		return admin.SetEnabled(ctx, a.Name, a.Enabled)
 	})
 	method(mux, "pairings", func(ctx context.Context, _ arguments) ([]ports.Pairing, error) { return admin.Pairings(ctx) })
 	method(mux, "approve", func(ctx context.Context, a arguments) (ports.Pairing, error) {

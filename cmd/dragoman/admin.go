@@ -1,19 +1,23 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
 
 	"dragoman/adapters/control"
+	"dragoman/adapters/mcp/oauth"
 	"dragoman/adapters/sqlstore"
 	"dragoman/config"
+	"dragoman/core/gateway"
 	"dragoman/ports"
 )
 
@@ -51,32 +55,68 @@ func findRunning(ctx context.Context, file string) *control.Client {
 
 // withServers is withAdmin for a command that wants tools. Where no gateway runs
 // it connects the servers by itself, waits for each until it is ready or its
-// timeout is over, and leaves nothing behind: its store is a temporary one.
+// timeout is over, and leaves nothing behind.
 func withServers(ctx context.Context, file string, use func(context.Context, ports.Admin) error) error {
 	return withAdmin(ctx, file, use, func(cfg *config.Config) error {
-		temporary, err := os.MkdirTemp("", "dragoman-")
+		return withOwn(ctx, cfg, func(g *gateway.Gateway) error { return connected(ctx, g, use) })
+	})
+}
+
+// withOwn hands use a gateway without chats on a temporary store.
+func withOwn(ctx context.Context, cfg *config.Config, use func(*gateway.Gateway) error) error {
+	return withTemporary(ctx, cfg, func(store *sqlstore.Store, log *slog.Logger) error {
+		logins, err := lateLogins(cfg, store, log)
 		if err != nil {
 			return err
 		}
-		defer os.RemoveAll(temporary)
-		own := *cfg
-		own.DataDir, own.Store.Path = temporary, ""
-		return withStore(ctx, &own, func(store *sqlstore.Store, log *slog.Logger) error {
-			logins, err := lateLogins(cfg, store, log)
-			if err != nil {
-				return err
-			}
-			defer logins.Close()
-			g, err := assemble(cfg, store, &lateAudit{cfg: cfg, log: log}, door{logins: logins}, chats{}, log)
-			if err != nil {
-				return err
-			}
-			stop := g.RunSources(ctx)
-			defer stop()
-			g.Reached(ctx)
-			return use(ctx, g)
-		})
+		defer logins.Close()
+		g, err := ownGateway(ctx, cfg, store, logins, log)
+		if err != nil {
+			return err
+		}
+		return use(g)
 	})
+}
+
+// withTemporary hands use a store that is gone afterwards.
+func withTemporary(ctx context.Context, cfg *config.Config, use func(*sqlstore.Store, *slog.Logger) error) error {
+	temporary, err := os.MkdirTemp("", "dragoman-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(temporary)
+	own := *cfg
+	own.DataDir, own.Store.Path = temporary, ""
+	return withStore(ctx, &own, use)
+}
+
+// ownGateway makes a gateway without chats on a temporary store. It knows what
+// admins said of the servers.
+func ownGateway(ctx context.Context, cfg *config.Config, store *sqlstore.Store, logins *oauth.Desk, log *slog.Logger) (*gateway.Gateway, error) {
+	if hasStore(cfg) {
+		err := withStore(ctx, cfg, func(kept *sqlstore.Store, _ *slog.Logger) error { return gateway.CopySwitches(ctx, kept, store) })
+		if err != nil {
+			return nil, err
+		}
+	}
+	return assemble(cfg, store, &lateAudit{cfg: cfg, log: log}, door{logins: logins}, chats{}, log)
+}
+
+// hasStore reports whether something ran on the config's data folder before.
+func hasStore(cfg *config.Config) bool {
+	_, err := os.Stat(cmp.Or(cfg.Store.Path, filepath.Join(cfg.DataDir, "dragoman.db")))
+	return err == nil
+}
+
+// connected runs the servers of g for as long as use takes.
+func connected(ctx context.Context, g *gateway.Gateway, use func(context.Context, ports.Admin) error) error {
+	stop, err := g.RunSources(ctx)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	g.Reached(ctx)
+	return use(ctx, g)
 }
 
 // withRecords is withAdmin for a command that wants what is stored.

@@ -50,7 +50,7 @@ type chats struct {
 func assemble(cfg *config.Config, store *sqlstore.Store, audit ports.Audit, in door, chats chats, log *slog.Logger) (*gateway.Gateway, error) {
 	opt := gateway.Options{Store: store, Audit: audit, Listener: in.Listener, AdminToken: in.token, Log: log, Turns: cfg.Limits.Turns, Drain: cfg.Limits.DrainTimeout,
 		Ask:    ask.Config{Expires: cfg.Ask.Expires, OnMessage: ask.OnMessage(cfg.Ask.OnMessage), GroupWait: cfg.Ask.GroupWait},
-		Access: accessOf(cfg), Tools: toolsOf(cfg)}
+		Access: accessOf(cfg), Tools: toolsOf(cfg), NoServers: !cfg.MCP.Enabled}
 	var err error
 	if in.logins != nil {
 		opt.Logins = in.logins.Handler()
@@ -87,14 +87,11 @@ func sourcesOf(cfg *config.Config, store *sqlstore.Store, logins *oauth.Desk, lo
 	}
 	for _, name := range slices.Sorted(maps.Keys(cfg.MCPServers)) {
 		s := cfg.MCPServers[name]
-		if !cfg.MCP.Enabled || !s.Enabled {
-			continue
-		}
 		port, err := server.build(s.Section, parts{name: name, home: home, log: log.With("mcp_server", name), logins: logins})
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, gateway.Source{Port: port, Source: toolbox.Source{Name: name, Timeout: timeoutOf(port, cfg.MCP.Timeout),
+		list = append(list, gateway.Source{Port: port, Disabled: !s.Enabled, Source: toolbox.Source{Name: name, Timeout: timeoutOf(port, cfg.MCP.Timeout),
 			Tools: toolbox.Filter{Allow: s.Tools.Allow, Deny: s.Tools.Deny}, ReadOnly: s.Tools.ReadOnly, Idempotent: s.Tools.Idempotent}})
 	}
 	return list, nil

@@ -170,7 +170,7 @@ func (c *chat) connect(ctx context.Context, g *gateway.Gateway) {
 		return
 	}
 	for _, s := range servers {
-		if s.Name != "" && s.Phase != ports.PhaseReady {
+		if missing(s) {
 			fmt.Fprintf(c.notes, "MCP server %s is not connected, and its tools are missing: %s\n", s.Name, terminal.Printable(cmp.Or(s.Err, string(s.Phase))))
 		}
 	}

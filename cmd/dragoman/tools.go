@@ -61,14 +61,22 @@ func newTools(file *string) *cobra.Command {
 	return cmd
 }
 
+// missing reports whether a server should be there and is not.
+func missing(s ports.ServerInfo) bool {
+	return s.Phase != ports.PhaseReady && s.Phase != ports.PhaseIdle && s.Phase != ports.PhaseDisabled
+}
+
 // printUnconnected says which servers are missing from a listing, and why.
 func printUnconnected(ctx context.Context, w io.Writer, a ports.Admin) error {
 	servers, err := a.Servers(ctx)
 	for _, s := range servers {
-		if s.Phase == ports.PhaseReady {
+		if !missing(s) {
 			continue
 		}
 		fmt.Fprintf(w, "server %s is not connected: %s\n", s.Name, terminal.Printable(cmp.Or(s.Err, string(s.Phase))))
+		if s.Login != "" {
+			fmt.Fprintf(w, "  log in: %s\n", terminal.Printable(s.Login))
+		}
 		for _, line := range s.Stderr[max(0, len(s.Stderr)-stderrShown):] {
 			fmt.Fprintf(w, "  %s\n", terminal.Printable(line))
 		}

@@ -159,40 +159,24 @@ func (g *Gateway) channelState(name, state string, err error) {
 	g.channels[name] = s
 }
 
-// startSources runs every tool source side by side and returns what ends them
-// and waits for it: for as long as they take, but not long in a gateway whose ctx
-// has ended. A command leaves nothing behind, whatever it is told.
-func (g *Gateway) startSources(hard context.Context) (stop func()) {
-	ctx, cancel := context.WithCancel(hard)
-	var work sync.WaitGroup
-	for i, s := range g.opt.Sources {
-		work.Go(func() { g.runSource(ctx, s, g.regs[i]) })
-	}
-	return func() {
-		cancel()
-		if !g.serving() {
-			work.Wait()
-			return
-		}
-		g.leave("tool_sources", hard.Done(), work.Wait)
-	}
-}
-
-// leave waits for what was told to end, and not long once the gateway is to stop at once.
-func (g *Gateway) leave(what string, atOnce <-chan struct{}, wait func()) {
+// leave waits for what was told to end, and not long once the gateway is to stop
+// at once. It reports whether it ended.
+func (g *Gateway) leave(what string, atOnce <-chan struct{}, wait func()) bool {
 	ended := make(chan struct{})
 	go func() { wait(); close(ended) }()
 	select {
 	case <-ended:
-		return
+		return true
 	case <-atOnce:
 	}
 	over := time.NewTimer(hurry)
 	defer over.Stop()
 	select {
 	case <-ended:
+		return true
 	case <-over.C:
 		g.log.Warn("left_behind", "what", what, "grace", hurry)
+		return false
 	}
 }
 
@@ -201,21 +185,6 @@ func (g *Gateway) serving() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.inbox != nil
-}
-
-// runSource keeps a source running, also one that panics or leaves early.
-func (g *Gateway) runSource(ctx context.Context, s Source, reg ports.Registrar) {
-	retry := backoff.NewExponentialBackOff()
-	retry.MaxInterval = 30 * time.Second
-	for ctx.Err() == nil {
-		err := g.guarded(ctx, "tool_source", func(ctx context.Context) error { return s.Port.Run(ctx, reg) })
-		if ctx.Err() != nil {
-			return
-		}
-		g.log.Error("tool_source_failed", "mcp_server", s.Name, "kind", ports.KindOf(err), "err", err)
-		reg.State(ports.State{Phase: ports.PhaseDegraded, Err: "it failed inside the gateway: see the log"})
-		pause(ctx, retry.NextBackOff())
-	}
 }
 
 func pause(ctx context.Context, d time.Duration) {

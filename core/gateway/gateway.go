@@ -45,7 +45,8 @@ type Channel struct {
 // Source is a tool source with what the admin said of it.
 type Source struct {
 	toolbox.Source
-	Port ports.ToolSource
+	Port     ports.ToolSource
+	Disabled bool // by the config; an admin may enable it
 }
 
 // Agent is an agent with what it may use.
@@ -62,13 +63,16 @@ type Options struct {
 	Audit    ports.Audit
 	Channels []Channel
 	Sources  []Source
-	Agents   []Agent
-	Access   access.Config
-	Ask      ask.Config
-	Tools    toolbox.Config
-	Turns    int           // how many run at once
-	Drain    time.Duration // how long a stop waits for what runs
-	Listener net.Listener  // for HTTP; nil = none
+	// NoServers is the config's word that no source is started but the built-in
+	// ones. An admin cannot enable one then.
+	NoServers bool
+	Agents    []Agent
+	Access    access.Config
+	Ask       ask.Config
+	Tools     toolbox.Config
+	Turns     int           // how many run at once
+	Drain     time.Duration // how long a stop waits for what runs
+	Listener  net.Listener  // for HTTP; nil = none
 	// AdminToken opens what HTTP serves to admins; "" opens it to nobody.
 	AdminToken ports.Secret
 	// Logins serves /oauth/, where logins to servers come back; nil = nothing does.
@@ -91,19 +95,21 @@ type Gateway struct {
 
 	metrics *metrics
 
-	regs []ports.Registrar // of opt.Sources, in order
+	switching sync.Mutex // held while a source is put in, taken out, enabled or disabled
 
 	mu       sync.Mutex
 	inbox    *inbox.Inbox // set by Run, as is outbox
 	outbox   *outbox.Outbox
 	channels map[string]ports.ChannelState
+	members  map[string]*member
+	launch   func(*member) // starts a source; nil while none are run
 }
 
 var _ ports.Admin = (*Gateway)(nil)
 
 // New makes a gateway. It starts nothing.
 func New(opt Options) *Gateway {
-	g := &Gateway{opt: opt, log: opt.Log, channels: map[string]ports.ChannelState{}}
+	g := &Gateway{opt: opt, log: opt.Log, channels: map[string]ports.ChannelState{}, members: map[string]*member{}}
 	g.access = access.New(opt.Access, opt.Store, opt.Log)
 	g.asker = ask.New(opt.Ask)
 	g.leaks.Report = g.abandoned
@@ -111,7 +117,7 @@ func New(opt Options) *Gateway {
 	g.metrics = newMetrics(g.tools)
 	g.metrics.begin(opt.Channels, opt.Agents)
 	for _, s := range opt.Sources {
-		g.regs = append(g.regs, g.tools.Add(s.Source))
+		g.join(&member{Source: s}, byConfig(s))
 	}
 	for _, c := range opt.Channels {
 		g.channels[c.Name] = ports.ChannelState{Name: c.Name, State: stateStarting}
@@ -129,6 +135,9 @@ func (g *Gateway) FirstAdminCode(ctx context.Context) (string, error) {
 // the drain at once. It returns when everything it started has ended, but for what
 // is deaf to hard.
 func (g *Gateway) Run(ctx, hard context.Context) error {
+	if err := g.recall(ctx); err != nil {
+		return err
+	}
 	box := outbox.New(hard, g.opt.Store, &g.leaks, g.log)
 	for _, c := range g.opt.Channels {
 		box.Add(c.Name, c.Port, c.SendsInFlight)
@@ -168,8 +177,11 @@ func (g *Gateway) Run(ctx, hard context.Context) error {
 
 // RunSources keeps only the tool sources running until ctx ends, for a command
 // that wants tools and no chats.
-func (g *Gateway) RunSources(ctx context.Context) (stop func()) {
-	return g.startSources(ctx)
+func (g *Gateway) RunSources(ctx context.Context) (stop func(), err error) {
+	if err := g.recall(ctx); err != nil {
+		return nil, err
+	}
+	return g.startSources(ctx), nil
 }
 
 // Busy counts the conversations that have something to run now.

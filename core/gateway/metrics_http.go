@@ -28,7 +28,7 @@ func (r reading) Collect(out chan<- prometheus.Metric) {
 }
 
 var (
-	serverUp = prometheus.NewDesc("dragoman_mcp_server_up", "1 while the MCP server is connected and ready.", []string{"server"}, nil)
+	serverUp = prometheus.NewDesc("dragoman_mcp_server_up", "1 while the MCP server is ready, or idle for want of work. A disabled one has no series.", []string{"server"}, nil)
 	inboxed  = prometheus.NewDesc("dragoman_inbox_pending", "Messages that wait for a turn.", nil, nil)
 	outboxed = prometheus.NewDesc("dragoman_outbox_pending", "Messages that wait to be delivered.", nil, nil)
 	leftOpen = prometheus.NewDesc("dragoman_abandoned_calls_running", "Calls that were given up as stuck and still run.", []string{"op"}, nil)
@@ -36,7 +36,7 @@ var (
 )
 
 // guardedOps are the calls that are guarded: each has its series from the start.
-var guardedOps = []string{"admit", "channel", "model", "preview", "send", "show", "store_accept", "store_claim", "store_cursor", "store_delivered",
+var guardedOps = []string{"admit", "channel", "model", "preview", "reconnect", "send", "show", "store_accept", "store_claim", "store_cursor", "store_delivered",
 	"store_expire", "store_history", "store_load", "store_pending", "store_preview", "store_write", "tool_call", "tool_source"}
 
 // read reads the state that nobody reports. What the store cannot tell now is
@@ -47,11 +47,13 @@ func (g *Gateway) read(ctx context.Context) reading {
 	}
 	var r reading
 	for _, s := range g.tools.Servers() {
-		up := 0.0
-		if s.Phase == ports.PhaseReady {
-			up = 1
+		switch s.Phase {
+		case ports.PhaseDisabled:
+		case ports.PhaseReady, ports.PhaseIdle:
+			r = append(r, gauge(serverUp, 1, s.Name))
+		default:
+			r = append(r, gauge(serverUp, 0, s.Name))
 		}
-		r = append(r, gauge(serverUp, up, s.Name))
 	}
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()

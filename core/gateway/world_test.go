@@ -105,7 +105,7 @@ func (w *world) startOn(wrap func(*sqlstore.Store) gateway.Store) {
 	opt := w.opt
 	opt.Store, opt.Audit, opt.Log = wrap(store), store, log
 	opt.Channels = []gateway.Channel{{Name: "chat", Port: cmp.Or[ports.ChannelPort](w.plug, w.chat), Agent: "main", SendsInFlight: 8}}
-	opt.Sources = []gateway.Source{{Source: toolbox.Source{Name: "srv", Timeout: time.Second}, Port: w.tools}}
+	opt.Sources = append([]gateway.Source{{Source: toolbox.Source{Name: "srv", Timeout: time.Second}, Port: w.tools}}, w.opt.Sources...)
 	opt.Agents = []gateway.Agent{{Config: agent.Config{Name: "main", MaxSteps: 5, TurnTimeout: cmp.Or(w.model.turnTimeout, time.Minute), StaleAfter: w.stale,
 		Models: []agent.Model{{Name: "m", Port: w.port(), ContextTokens: 32000}}}}}
 	w.g = gateway.New(opt)

@@ -11,6 +11,7 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -56,8 +57,11 @@ type Toolbox struct {
 // source is what one source last said.
 type source struct {
 	Source
-	tools []offered
-	state ports.State
+	tools      []offered
+	state      ports.State
+	disabledBy string
+	disabledAt time.Time
+	gone       chan struct{} // closed when it is taken out, or another takes its place
 }
 
 // offered is a tool as its source registered it.
@@ -82,19 +86,49 @@ func New(cfg Config, artifacts ports.Artifacts, leaks *guard.Leaks, log *slog.Lo
 		sources: map[string]*source{}, tools: map[string]*tool{}, changed: make(chan struct{})}
 }
 
-// Add introduces a source and returns what it registers with.
+// Add introduces a source and returns what it registers with. One of that name
+// that is there leaves, as by Remove.
 func (b *Toolbox) Add(s Source) ports.Registrar {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	entry := &source{Source: s, state: ports.State{Phase: ports.PhaseConnecting}}
-	b.sources[s.Name] = entry
+	entry := &source{Source: s, state: ports.State{Phase: ports.PhaseConnecting}, gone: make(chan struct{})}
+	b.put(s.Name, entry)
 	return &registrar{box: b, source: entry}
 }
 
+// Disable lists a source as disabled, without tools, by whose word and since when.
+// One of that name that is there leaves, as by Remove.
+func (b *Toolbox) Disable(s Source, by string, at time.Time) {
+	b.put(s.Name, &source{Source: s, state: ports.State{Phase: ports.PhaseDisabled}, disabledBy: by, disabledAt: at, gone: make(chan struct{})})
+}
+
+// Remove takes a source out with its tools: what its registrar is told from now
+// on is lost, and calls of its tools that run are cancelled.
+func (b *Toolbox) Remove(name string) { b.put(name, nil) }
+
+// put has an entry take the place of the one that has this name; nil leaves it empty.
+func (b *Toolbox) put(name string, entry *source) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	old := b.sources[name]
+	delete(b.sources, name)
+	if entry != nil {
+		b.sources[name] = entry
+	}
+	if old != nil {
+		close(old.gone)
+		b.rebuild()
+	}
+	b.announce()
+}
+
+// registrar is what one source says of itself. It is dead once another took the
+// source's place.
 type registrar struct {
 	box    *Toolbox
 	source *source
 }
+
+// dead is whether the source was taken out. Callers hold the box's mu.
+func (r *registrar) dead() bool { return r.box.sources[r.source.Name] != r.source }
 
 func (r *registrar) Register(c ports.Catalog) {
 	tools := make([]offered, len(c.Tools))
@@ -103,6 +137,9 @@ func (r *registrar) Register(c ports.Catalog) {
 	}
 	r.box.mu.Lock()
 	defer r.box.mu.Unlock()
+	if r.dead() {
+		return
+	}
 	r.source.tools = tools
 	r.box.rebuild()
 	r.box.announce()
@@ -111,6 +148,9 @@ func (r *registrar) Register(c ports.Catalog) {
 func (r *registrar) State(s ports.State) {
 	r.box.mu.Lock()
 	defer r.box.mu.Unlock()
+	if r.dead() {
+		return
+	}
 	before := r.source.state
 	r.source.state = s
 	r.box.announce()
@@ -131,11 +171,26 @@ func (b *Toolbox) Servers() []ports.ServerInfo {
 	defer b.mu.RUnlock()
 	list := []ports.ServerInfo{}
 	for _, name := range sortedKeys(b.sources) {
-		if s := b.sources[name]; name != "" {
-			list = append(list, ports.ServerInfo{Name: name, Tools: len(s.tools), State: s.state})
+		if name != "" {
+			list = append(list, b.sources[name].info())
 		}
 	}
 	return list
+}
+
+// Server is how one source stands; false: there is none of that name.
+func (b *Toolbox) Server(name string) (ports.ServerInfo, bool) {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	s := b.sources[name]
+	if s == nil {
+		return ports.ServerInfo{}, false
+	}
+	return s.info(), true
+}
+
+func (s *source) info() ports.ServerInfo {
+	return ports.ServerInfo{Name: s.Name, Tools: len(s.tools), DisabledBy: s.disabledBy, DisabledAt: s.disabledAt, State: s.state}
 }
 
 // Tools lists all tools by name.
@@ -146,7 +201,7 @@ func (b *Toolbox) Tools() []ports.ToolInfo {
 	for _, name := range sortedKeys(b.tools) {
 		t := b.tools[name]
 		state := "ready"
-		if t.source.state.Phase != ports.PhaseReady {
+		if p := t.source.state.Phase; p != ports.PhaseReady && p != ports.PhaseIdle {
 			state = "unavailable"
 		}
 		list = append(list, ports.ToolInfo{Name: name, Server: t.source.Name, Tool: t.own, Title: t.spec.Title, Description: t.spec.Description,
@@ -169,13 +224,14 @@ func (b *Toolbox) Origin(name string) (server, tool string) {
 	return "", ""
 }
 
-// Settled waits until no source is connecting for the first time any more, or ctx ends.
-func (b *Toolbox) Settled(ctx context.Context) {
+// Settled waits until none of these sources (none named: no source) is connecting
+// for the first time any more, or ctx ends.
+func (b *Toolbox) Settled(ctx context.Context, names ...string) {
 	for {
 		b.mu.RLock()
 		changed, busy := b.changed, false
 		for _, s := range b.sources {
-			busy = busy || s.state.Phase == ports.PhaseConnecting
+			busy = busy || s.state.Phase == ports.PhaseConnecting && (len(names) == 0 || slices.Contains(names, s.Name))
 		}
 		b.mu.RUnlock()
 		if !busy {
@@ -189,7 +245,7 @@ func (b *Toolbox) Settled(ctx context.Context) {
 	}
 }
 
-// Reached waits until each source is ready, will not try again by itself, or had
+// Reached waits until each source is ready or idle, will not try again by itself, or had
 // its Timeout for it since the call began; or ctx ends.
 func (b *Toolbox) Reached(ctx context.Context) {
 	began := time.Now()
@@ -198,7 +254,7 @@ func (b *Toolbox) Reached(ctx context.Context) {
 		changed, left := b.changed, time.Duration(0)
 		for _, s := range b.sources {
 			switch s.state.Phase {
-			case ports.PhaseReady, ports.PhaseParked, ports.PhaseStopped:
+			case ports.PhaseReady, ports.PhaseIdle, ports.PhaseParked, ports.PhaseStopped, ports.PhaseDisabled:
 			default:
 				left = max(left, s.Timeout-time.Since(began))
 			}

@@ -59,9 +59,7 @@ func (v *View) Call(ctx context.Context, c ports.ToolCall, host ports.Host) port
 		return ports.CallResult{Outcome: r.Outcome, Text: r.Why}
 	}
 	c.Name = t.own
-	r, err := guard.Do(ctx, guard.Grace, v.box.leaks, "tool_call", func(ctx context.Context) (ports.ToolResult, error) {
-		return t.port.Call(ctx, c, host)
-	})
+	r, err := v.box.run(ctx, t, func(ctx context.Context) (ports.ToolResult, error) { return t.port.Call(ctx, c, host) })
 	if err != nil {
 		v.box.log.Warn("tool_call_failed", "mcp_server", t.source.Name, "tool", t.own, ports.TurnAttr(c.Turn), "kind", ports.KindOf(err), "err", err)
 		return failed(err)
@@ -86,9 +84,7 @@ func (v *View) Rejoin(ctx context.Context, c ports.ToolCall, host ports.Host) (r
 		return r, false
 	}
 	c.Name = t.own
-	result, err := guard.Do(ctx, guard.Grace, v.box.leaks, "tool_call", func(ctx context.Context) (ports.ToolResult, error) {
-		return port.Rejoin(ctx, c, host)
-	})
+	result, err := v.box.run(ctx, t, func(ctx context.Context) (ports.ToolResult, error) { return port.Rejoin(ctx, c, host) })
 	switch {
 	case ports.IsKind(err, ports.KindNotFound):
 		return r, false
@@ -112,11 +108,33 @@ func (b *Toolbox) rejoins(name string) bool {
 	return ok
 }
 
+// run runs a call of a tool for as long as its source is there. One that the
+// source's end cut off is KindUnsure.
+func (b *Toolbox) run(ctx context.Context, t *tool, call func(context.Context) (ports.ToolResult, error)) (ports.ToolResult, error) {
+	lasting, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-t.source.gone:
+			cancel()
+		case <-lasting.Done():
+		}
+	}()
+	r, err := guard.Do(lasting, guard.Grace, b.leaks, "tool_call", call)
+	if err != nil && ctx.Err() == nil && lasting.Err() != nil {
+		err = &ports.Error{Kind: ports.KindUnsure, Op: "tool_call", Err: fmt.Errorf("the server was stopped while this ran: %w", err)}
+	}
+	return r, err
+}
+
 // missing rules on a name that is not there: its server may never have been reached.
 func (v *View) missing(name string) ports.Ruling {
 	v.box.mu.RLock()
 	defer v.box.mu.RUnlock()
 	s := v.box.owner(name)
+	if s != nil && v.uses(s.Name) && s.state.Phase == ports.PhaseDisabled {
+		return ports.Ruling{Outcome: ports.CallNotFound, Why: fmt.Sprintf("The server %q is disabled.", s.Name)}
+	}
 	if s != nil && v.uses(s.Name) && s.tools == nil && s.state.Phase != ports.PhaseReady {
 		return ports.Ruling{Outcome: ports.CallTransport, Why: fmt.Sprintf("The server %q is not connected.", s.Name)}
 	}
