@@ -180,7 +180,7 @@ func (c *checker) identity(key, id string) bool {
 // told by a suggestion either.
 func (c *checker) unknown(key, name string, known []string, of string) {
 	at := c.places[rootRule+"."+key]
-	right := instead(name, known)
+	right := Instead(name, known)
 	if len(known) == 0 {
 		right = "there is none"
 	} else if at.node == nil || len(at.node.refs) > 0 {

@@ -188,7 +188,7 @@ func (d *decoder) object(n *node, v reflect.Value, rule string, more extras) {
 		}
 		right, foreign := more.foreign[m.name]
 		if !foreign {
-			right = instead(m.name, names)
+			right = Instead(m.name, names)
 		}
 		d.faults = append(d.faults, d.doc.fault(m.value.key, m.value.path, "is not a known key (%s)", right))
 	}

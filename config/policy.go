@@ -39,7 +39,7 @@ func (c *Config) Unmatched(builtIn ...string) Faults {
 		server, _, qualified := strings.Cut(p.text, "__")
 		switch {
 		case qualified && len(servers) > 0:
-			list = append(list, p.fault("matches no tool: no MCP server has this name (%s)", instead(server, servers)))
+			list = append(list, p.fault("matches no tool: no MCP server has this name (%s)", Instead(server, servers)))
 		case qualified:
 			list = append(list, p.fault("matches no tool: no MCP server has this name (there is none)"))
 		default:

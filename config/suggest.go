@@ -54,8 +54,8 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-// instead says what would be right: the name that was meant, or all of them.
-func instead(got string, known []string) string {
+// Instead says what would be right: the name that was meant, or all of them.
+func Instead(got string, known []string) string {
 	if name := closest(got, known); name != "" {
 		return "did you mean " + strconv.Quote(name) + "?"
 	}

@@ -23,8 +23,9 @@ func newServers(file *string) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "servers",
-		Short: "List the MCP servers: transport, state, protocol, tools, restarts, last error, end of stderr",
-		Long: `List the MCP servers of the gateway that runs on the config's data_dir. Where
+		Short: "The MCP servers: list them, reconnect, enable or disable one",
+		Long: `List the MCP servers of the gateway that runs on the config's data_dir:
+transport, state, protocol, tools, restarts, last error, end of stderr. Where
 none runs, connect to them, wait for each until it is ready or its timeout is
 over, and leave nothing behind.`,
 		Args: listingOnly,
@@ -42,44 +43,50 @@ over, and leave nothing behind.`,
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.AddCommand(newReconnect(file), newSwitch(file, true), newSwitch(file, false))
 	return cmd
 }
 
-// listingOnly takes no argument, and says so of the verbs that one might look for here.
+// listingOnly takes no argument, and says what one might look for here.
 func listingOnly(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	switch args[0] {
-	case "reconnect", "enable", "disable":
-		return usageError{fmt.Errorf("dragoman servers only lists, it cannot %s a server yet "+
-			"(set \"enabled\" of the server in the config and restart the gateway)", args[0])}
-	}
-	return usageError{fmt.Errorf("usage: %s [--json], without %q", cmd.CommandPath(), args[0])}
+	return usageError{fmt.Errorf("usage: %s [reconnect|enable|disable NAME] [--json], without %q (the listing has every server)", cmd.CommandPath(), args[0])}
 }
 
 // serverLine is a server as a script sees it: every key is always there.
 type serverLine struct {
 	ports.ServerInfo
-	RetryIn string   `json:"retry_in"` // "" = it does not wait for a new try
-	Stderr  []string `json:"stderr"`
+	DisabledAt string   `json:"disabled_at"` // "" = no admin disabled it
+	RetryIn    string   `json:"retry_in"`    // "" = it does not wait for a new try
+	Login      string   `json:"login"`       // "" = no login is wanted
+	Stderr     []string `json:"stderr"`
 }
 
 func forScripts(list []ports.ServerInfo) []serverLine {
 	lines := make([]serverLine, len(list))
 	for i, s := range list {
-		lines[i] = serverLine{ServerInfo: s, Stderr: append([]string{}, s.Stderr...)}
-		if s.RetryIn > 0 {
-			lines[i].RetryIn = s.RetryIn.String()
-		}
+		lines[i] = forScript(s)
 	}
 	return lines
+}
+
+func forScript(s ports.ServerInfo) serverLine {
+	line := serverLine{ServerInfo: s, Login: s.Login, Stderr: append([]string{}, s.Stderr...)}
+	if s.RetryIn > 0 {
+		line.RetryIn = s.RetryIn.String()
+	}
+	if !s.DisabledAt.IsZero() {
+		line.DisabledAt = s.DisabledAt.Format(time.RFC3339)
+	}
+	return line
 }
 
 // printServers prints a row for each server, and under it, if it is in trouble, why.
 func printServers(w io.Writer, list []ports.ServerInfo) error {
 	if len(list) == 0 {
-		_, err := fmt.Fprintln(w, `There is no MCP server: the config has none under "mcp_servers" that is enabled.`)
+		_, err := fmt.Fprintln(w, `There is no MCP server: the config has none under "mcp_servers".`)
 		return err
 	}
 	var table strings.Builder
@@ -100,14 +107,23 @@ func printServers(w io.Writer, list []ports.ServerInfo) error {
 
 // trouble says what is wrong with a server, with its last words; "" if nothing is.
 func trouble(s ports.ServerInfo) string {
+	var b strings.Builder
+	switch s.DisabledBy {
+	case ports.ByConfig:
+		b.WriteString("  disabled by the config\n")
+	case ports.ByAdmin:
+		fmt.Fprintf(&b, "  disabled by an admin, %s\n", s.DisabledAt.Local().Format("2006-01-02 15:04 MST"))
+	}
+	if s.Login != "" { // in one piece, however long it is: it will be copied
+		fmt.Fprintf(&b, "  log in: %s\n", oneLine(s.Login))
+	}
 	why := oneLine(s.Err)
-	if s.Phase == ports.PhaseReady && why == "" {
-		return ""
+	if !missing(s) && why == "" {
+		return b.String()
 	}
 	if s.RetryIn > 0 {
 		why = strings.TrimPrefix(why+"; next try in "+s.RetryIn.Round(100*time.Millisecond).String(), "; ")
 	}
-	var b strings.Builder
 	if why != "" {
 		wrap(&b, "  last error: ", why)
 	}

@@ -85,7 +85,7 @@ func TestServersAreListed(t *testing.T) {
 			t.Fatalf("exit %d, %s", code, stderr)
 		}
 		list := listOf(t, out)
-		want := "last_error:text name:text peer:text protocol_version:text restarts:number retry_in:text state:text stderr:list tools:number transport:text"
+		want := "disabled_at:text disabled_by:text last_error:text login:text name:text peer:text protocol_version:text restarts:number retry_in:text state:text stderr:list tools:number transport:text"
 		for _, one := range list {
 			if got := keysOf(t, one); got != want {
 				t.Errorf("a server has\n%s, want\n%s", got, want)
@@ -130,7 +130,7 @@ func TestServersAreListed(t *testing.T) {
 }
 
 func TestNoServersAreSaidInWords(t *testing.T) {
-	g := newGateway(t, gatewayBinary(t), `{"mcp_servers": {"off": {"command": "x", "enabled": false}}}`)
+	g := newGateway(t, gatewayBinary(t), `{"mcp_servers": {}}`)
 	if out, _, code := g.CLI("servers"); code != 0 || !strings.Contains(out, "There is no MCP server") {
 		t.Errorf("exit %d, %s", code, out)
 	}
@@ -317,19 +317,20 @@ func TestCheckWarnsOfAPatternThatMatchesNothing(t *testing.T) {
 func TestWrongUsageOfTheListings(t *testing.T) {
 	g := newGateway(t, gatewayBinary(t), embeddedDefault)
 	for args, hint := range map[string]string{
-		"servers reconnect desk": "only lists",
-		"servers disable desk":   "only lists",
-		"servers desk":           "usage: dragoman servers",
-		"servers --yaml":         "--yaml",
-		"schema x":               "takes no argument",
-		"init x":                 "takes no argument",
-		"tools a b":              "usage: dragoman tools",
-		"help nope":              "no command",
-		"help pair nope":         "no command",
-		"call":                   "usage: dragoman call",
-		"call x {":               "not valid JSON",
-		"call x {} --timeout 5":  "timeout",
-		"check --config":         "config",
+		"servers reconnect":     "usage: dragoman servers reconnect NAME",
+		"servers disable a b":   "usage: dragoman servers disable NAME",
+		"servers desk":          "usage: dragoman servers [reconnect|enable|disable NAME]",
+		"servers --yaml":        "--yaml",
+		"schema x":              "takes no argument",
+		"init x":                "takes no argument",
+		"tools a b":             "usage: dragoman tools",
+		"help nope":             "no command",
+		"help pair nope":        "no command",
+		"call":                  "usage: dragoman call",
+		"call x {":              "not valid JSON",
+		"call x {} --timeout 5": "timeout",
+		"check --config":        "config",
+		"check --json":          "--connect",
 	} {
 		if out, stderr, code := g.CLI(strings.Fields(args)...); code != 2 || out != "" || !strings.Contains(stderr, hint) {
 			t.Errorf("dragoman %s: exit %d, %s%s does not say %q", args, code, out, stderr, hint)
