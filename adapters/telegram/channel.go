@@ -33,6 +33,7 @@ var (
 	_ ports.ChannelPort = (*Channel)(nil)
 	_ ports.Editor      = (*Channel)(nil)
 	_ ports.Typer       = (*Channel)(nil)
+	_ ports.Checker     = (*Channel)(nil)
 )
 
 // New makes the channel of a bot account. It does no I/O; KindInvalid says what
@@ -119,6 +120,22 @@ func (c *Channel) Typing(ctx context.Context, in ports.Conversation) error {
 	}
 	p := actionParams{target: to, Action: "typing"}
 	return wrap("telegram sendChatAction", c.api.post(ctx, "sendChatAction", quickTimeout, p, nil))
+}
+
+// Check asks Telegram who the bot is, which proves the token and disturbs no poller.
+func (c *Channel) Check(ctx context.Context) (string, error) {
+	me, err := c.account(ctx)
+	if err != nil {
+		return "", err
+	}
+	return "the bot is @" + me.Username, nil
+}
+
+// account asks who the bot is.
+func (c *Channel) account(ctx context.Context) (account, error) {
+	var me account
+	err := c.api.post(ctx, "getMe", meTimeout, struct{}{}, &me)
+	return me, wrap("telegram getMe", refusedToken(err))
 }
 
 // account is who the bot is.

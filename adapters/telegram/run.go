@@ -141,9 +141,9 @@ func (p *poller) loadCursor(ctx context.Context) error {
 }
 
 func (p *poller) whoAmI(ctx context.Context) error {
-	var me account
-	if err := p.channel.api.post(ctx, "getMe", meTimeout, struct{}{}, &me); err != nil {
-		return wrap("telegram getMe", refusedToken(err))
+	me, err := p.channel.account(ctx)
+	if err != nil {
+		return err
 	}
 	p.channel.me.Store(&me)
 	p.log.Info("telegram_connected", "bot", "@"+me.Username)

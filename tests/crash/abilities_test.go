@@ -26,7 +26,7 @@ const portsFolder = "../../ports"
 // interfaces are those of ports, all of them.
 var interfaces = map[string]reflect.Type{
 	"Admin": reflect.TypeFor[ports.Admin](), "Artifacts": reflect.TypeFor[ports.Artifacts](), "Audit": reflect.TypeFor[ports.Audit](),
-	"ChannelPort": reflect.TypeFor[ports.ChannelPort](), "Completer": reflect.TypeFor[ports.Completer](), "Drafter": reflect.TypeFor[ports.Drafter](),
+	"ChannelPort": reflect.TypeFor[ports.ChannelPort](), "Checker": reflect.TypeFor[ports.Checker](), "Completer": reflect.TypeFor[ports.Completer](), "Drafter": reflect.TypeFor[ports.Drafter](),
 	"Editor": reflect.TypeFor[ports.Editor](), "Fates": reflect.TypeFor[ports.Fates](), "Feed": reflect.TypeFor[ports.Feed](),
 	"HTTP": reflect.TypeFor[ports.HTTP](), "Host": reflect.TypeFor[ports.Host](), "Knower": reflect.TypeFor[ports.Knower](),
 	"Leases": reflect.TypeFor[ports.Leases](), "ModelPort": reflect.TypeFor[ports.ModelPort](), "Opener": reflect.TypeFor[ports.Opener](),
@@ -87,7 +87,7 @@ func TestARecorderCanDoWhatItsAdapterCan(t *testing.T) {
 		beside            []string // interfaces of the adapter that are recorded elsewhere, or that this gateway has no use for
 	}{
 		{"store", (*sqlstore.Store)(nil), (*store)(nil), []string{"Audit"}},
-		{"channel", tg, &channel{inner: tg}, nil},
+		{"channel", tg, &channel{inner: tg}, []string{"Checker"}},
 		{"model", (*openai.Model)(nil), (*model)(nil), nil},
 		{"MCP server", srv, recordSource("", srv, nil), nil},
 		{"built-in tools", own, recordSource("", own, nil), nil},
