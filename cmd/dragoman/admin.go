@@ -14,7 +14,6 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	"dragoman/adapters/control"
-	"dragoman/adapters/mcp/oauth"
 	"dragoman/adapters/sqlstore"
 	"dragoman/config"
 	"dragoman/core/gateway"
@@ -65,16 +64,7 @@ func withServers(ctx context.Context, file string, use func(context.Context, por
 // withOwn hands use a gateway without chats on a temporary store.
 func withOwn(ctx context.Context, cfg *config.Config, use func(*gateway.Gateway) error) error {
 	return withTemporary(ctx, cfg, func(store *sqlstore.Store, log *slog.Logger) error {
-		logins, err := lateLogins(cfg, store, log)
-		if err != nil {
-			return err
-		}
-		defer logins.Close()
-		g, err := ownGateway(ctx, cfg, store, logins, log)
-		if err != nil {
-			return err
-		}
-		return use(g)
+		return withGateway(ctx, cfg, store, log, use)
 	})
 }
 
@@ -90,16 +80,25 @@ func withTemporary(ctx context.Context, cfg *config.Config, use func(*sqlstore.S
 	return withStore(ctx, &own, use)
 }
 
-// ownGateway makes a gateway without chats on a temporary store. It knows what
-// admins said of the servers.
-func ownGateway(ctx context.Context, cfg *config.Config, store *sqlstore.Store, logins *oauth.Desk, log *slog.Logger) (*gateway.Gateway, error) {
+// withGateway hands use a gateway without chats on a temporary store. It knows
+// what admins said of the servers, and their logins.
+func withGateway(ctx context.Context, cfg *config.Config, store *sqlstore.Store, log *slog.Logger, use func(*gateway.Gateway) error) error {
 	if hasStore(cfg) {
 		err := withStore(ctx, cfg, func(kept *sqlstore.Store, _ *slog.Logger) error { return gateway.CopySwitches(ctx, kept, store) })
 		if err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return assemble(cfg, store, &lateAudit{cfg: cfg, log: log}, door{logins: logins}, chats{}, log)
+	logins, err := lateLogins(cfg, store, log)
+	if err != nil {
+		return err
+	}
+	defer logins.Close()
+	g, err := assemble(cfg, store, &lateAudit{cfg: cfg, log: log}, door{logins: logins}, chats{}, log)
+	if err != nil {
+		return err
+	}
+	return use(g)
 }
 
 // hasStore reports whether something ran on the config's data folder before.

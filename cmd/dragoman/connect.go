@@ -14,6 +14,7 @@ import (
 
 	"dragoman/adapters/sqlstore"
 	"dragoman/config"
+	"dragoman/core/gateway"
 	"dragoman/ports"
 )
 
@@ -61,14 +62,12 @@ func dial(ctx context.Context, cfg *config.Config, file, name string) (found, er
 			keep(list)
 			return err
 		}
-		g, err := ownGateway(ctx, cfg, store, log)
-		if err != nil {
-			return err
-		}
-		return connected(ctx, g, func(ctx context.Context, a ports.Admin) error {
-			list, err := awake(ctx, a)
-			keep(list)
-			return err
+		return withGateway(ctx, cfg, store, log, func(g *gateway.Gateway) error {
+			return connected(ctx, g, func(ctx context.Context, a ports.Admin) error {
+				list, err := awake(ctx, a)
+				keep(list)
+				return err
+			})
 		})
 	})
 	for _, s := range f.Servers {
