@@ -32,7 +32,7 @@ func (w *world) switched(name string, enabled bool) ports.ServerInfo {
 }
 
 func TestADisabledServerIsStoppedAndStaysSo(t *testing.T) {
-	source := &plain{says: "hi"}
+	source := &plain{says: "hi", slow: 50 * time.Millisecond}
 	w := withExtra(t, source, false).start()
 	w.is("extra", ports.PhaseReady)
 	const up = `dragoman_mcp_server_up{server="extra"}`

@@ -157,3 +157,19 @@ func TestCheckConnectOfAGoodConfig(t *testing.T) {
 		}
 	}
 }
+
+// One thing that is wrong among good ones is enough.
+func TestCheckConnectFailsForOneThing(t *testing.T) {
+	tg := telegram.New(telegram.Options{})
+	t.Cleanup(tg.Close)
+	url := provider(t, goodKey, "m1")
+	for name, config := range map[string]string{
+		"a model":   `"models": {"demo": {"type": "demo"}, "x": {"type": "openai", "base_url": ` + quoted(url) + `, "api_key": "` + wrongKey + `", "model": "m1"}}`,
+		"a channel": `"models": {"demo": {"type": "demo"}}, "channels": {"x": {"type": "telegram", "token": "1:wrong-token-abcdef", "api_url": ` + quoted(tg.URL()) + `}}`,
+		"a server":  `"models": {"demo": {"type": "demo"}}, "mcp": {"timeout": "1s"}, "mcp_servers": {"x": {"command": "sh", "args": ["-c", "exit 3"]}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			newGateway(t, gatewayBinary(t), "{"+config+"}").does(1, "FAILED", "check --connect")
+		})
+	}
+}
