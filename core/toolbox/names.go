@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"dragoman/ports"
 )
@@ -47,7 +48,7 @@ func (b *Toolbox) rebuild() {
 			}
 			t.spec.Name, t.spec.Server = name, t.source.Name
 			t.policy = b.policy(name, t)
-			t.reuseSchema(before[name])
+			t.reuseSchemas(before[name])
 			b.tools[name] = t
 		}
 	}
@@ -110,13 +111,20 @@ func (b *Toolbox) policy(name string, t *tool) ports.Policy {
 	return best
 }
 
-// reuseSchema spares compiling a schema that has not changed.
-func (t *tool) reuseSchema(old *tool) {
+// reuseSchemas spares compiling schemas that have not changed. That of the output
+// is compiled when a result is there to be checked.
+func (t *tool) reuseSchemas(old *tool) {
 	if old != nil && string(old.spec.InputSchema) == string(t.spec.InputSchema) {
 		t.schema = old.schema
+	} else {
+		t.schema = compile(t.spec.InputSchema)
+	}
+	raw := t.spec.OutputSchema
+	if old != nil && string(old.spec.OutputSchema) == string(raw) {
+		t.output = old.output
 		return
 	}
-	t.schema = compile(t.spec.InputSchema)
+	t.output = sync.OnceValue(func() *schema { return compile(raw) })
 }
 
 // owner is the source that a name that nobody registered would belong to. Callers hold mu.

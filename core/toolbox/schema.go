@@ -16,13 +16,15 @@ const (
 	// schemaMax bounds the schemas that are compiled, in bytes: compiling holds
 	// everybody up.
 	schemaMax = 256 << 10
-	// schemaNodes bounds what a schema comes to with its references followed: a few
-	// hundred bytes can double with each level of them.
+	// schemaNodes bounds them in values.
 	schemaNodes = 10_000
+	// valueMax bounds what is checked against a schema, in bytes: decoded it takes
+	// many times that.
+	valueMax = 1 << 20
 	// schemaURL is where a schema seems to stand, in words about it: a plain name
 	// would be taken for a file of ours.
 	schemaURL = "https://tool.invalid/schema.json"
-	// faultsShown bounds what the model reads about bad arguments.
+	// faultsShown bounds what the model reads about a value that breaks its schema.
 	faultsShown = 20
 )
 
@@ -33,14 +35,18 @@ func (noLoader) Load(url string) (any, error) {
 	return nil, fmt.Errorf("a schema may not refer to %s", url)
 }
 
-// compile prepares a tool's schema. One that does not compile, or is too large
-// to be checked safely, costs the check and not the tool.
-func compile(schema json.RawMessage) *jsonschema.Schema {
-	if len(schema) > schemaMax {
+// schema is a tool's schema, ready to be checked against. nil takes everything.
+type schema struct{ compiled *jsonschema.Schema }
+
+// compile prepares a tool's schema: JSON Schema 2020-12, or the draft that its
+// $schema names. One that does not compile, or is too large or too tangled to be
+// checked safely, costs the check and not the tool.
+func compile(raw json.RawMessage) *schema {
+	if len(raw) == 0 || len(raw) > schemaMax {
 		return nil
 	}
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema))
-	if err != nil || !newExpansion(doc).fits(doc) {
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
+	if err != nil || !checkable(doc) {
 		return nil
 	}
 	c := jsonschema.NewCompiler()
@@ -52,11 +58,11 @@ func compile(schema json.RawMessage) *jsonschema.Schema {
 	if err != nil {
 		return nil
 	}
-	return s
+	return &schema{s}
 }
 
-// check says in words what is wrong with arguments, "" if nothing is.
-func (t *tool) check(args json.RawMessage) string {
+// checkArguments says in words what is wrong with a call's arguments, "" if nothing is.
+func (s *schema) checkArguments(args json.RawMessage) string {
 	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(args))
 	if err != nil {
 		return "they are not valid JSON"
@@ -64,10 +70,28 @@ func (t *tool) check(args json.RawMessage) string {
 	if _, ok := v.(map[string]any); !ok {
 		return "they must be a JSON object"
 	}
-	if t.schema == nil {
+	return s.faults(v)
+}
+
+// checkStructured says in words what is wrong with what a tool gave, "" if nothing is.
+func (s *schema) checkStructured(raw json.RawMessage) string {
+	if s == nil || len(raw) > valueMax {
 		return ""
 	}
-	err = t.schema.Validate(v)
+	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
+	if err != nil {
+		return "- it is not valid JSON"
+	}
+	return s.faults(v)
+}
+
+// faults lists what is wrong with a value. One that takes too much work to be
+// checked is taken as it is.
+func (s *schema) faults(v any) string {
+	if s == nil || !affordable(s.compiled, v) {
+		return ""
+	}
+	err := s.compiled.Validate(v)
 	if err == nil {
 		return ""
 	}
@@ -91,65 +115,4 @@ func leaves(list []string, e *jsonschema.ValidationError, p *message.Printer) []
 		list = leaves(list, c, p)
 	}
 	return list
-}
-
-// expansion counts what a schema comes to with its local references followed,
-// each cycle once.
-type expansion struct {
-	root    any
-	left    int
-	current map[string]bool // references that are being followed
-}
-
-func newExpansion(root any) *expansion {
-	return &expansion{root: root, left: schemaNodes, current: map[string]bool{}}
-}
-
-// fits reports whether the count stays within schemaNodes.
-func (x *expansion) fits(v any) bool {
-	if x.left--; x.left < 0 {
-		return false
-	}
-	switch v := v.(type) {
-	case []any:
-		for _, e := range v {
-			if !x.fits(e) {
-				return false
-			}
-		}
-	case map[string]any:
-		for k, e := range v {
-			if k == "$defs" || k == "definitions" {
-				continue // counted where they are referred to
-			}
-			if !x.fits(e) {
-				return false
-			}
-		}
-		ref, ok := v["$ref"].(string)
-		if !ok || x.current[ref] {
-			return true
-		}
-		x.current[ref] = true
-		defer delete(x.current, ref)
-		return x.fits(x.find(ref))
-	}
-	return true
-}
-
-// find follows a JSON pointer in the document (RFC 6901), nil if it leads nowhere.
-func (x *expansion) find(ref string) any {
-	pointer, local := strings.CutPrefix(ref, "#/")
-	if !local {
-		return nil
-	}
-	v := x.root
-	for part := range strings.SplitSeq(pointer, "/") {
-		m, ok := v.(map[string]any)
-		if !ok {
-			return nil
-		}
-		v = m[strings.NewReplacer("~1", "/", "~0", "~").Replace(part)]
-	}
-	return v
 }

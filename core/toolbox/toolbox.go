@@ -15,8 +15,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
-
 	"dragoman/core/internal/guard"
 	"dragoman/ports"
 )
@@ -77,7 +75,8 @@ type tool struct {
 	own    string         // as its server calls it
 	source *source
 	policy ports.Policy
-	schema *jsonschema.Schema // nil: it does not compile, arguments only have to be an object
+	schema *schema        // nil: it does not compile, arguments only have to be an object
+	output func() *schema // nil: none is declared, or it does not compile
 }
 
 // New makes an empty toolbox.

@@ -45,7 +45,7 @@ func (v *View) Check(ctx context.Context, c ports.Call) ports.Ruling {
 	r := ports.Ruling{Policy: t.policy, Class: t.spec.Class}
 	if t.policy == ports.PolicyDeny {
 		r.Outcome, r.Why = ports.CallDenied, "The admin does not allow this tool."
-	} else if why := t.check(c.Arguments); why != "" {
+	} else if why := t.schema.checkArguments(c.Arguments); why != "" {
 		r.Outcome, r.Why = ports.CallInvalidParams, "The arguments do not fit the tool's schema:\n"+why
 	}
 	return r
