@@ -141,6 +141,7 @@ type Block struct {
 	Data []byte    `json:"data,omitempty"`
 	URI  string    `json:"uri,omitempty"`
 	Name string    `json:"name,omitempty"`
+	Size int64     `json:"size,omitempty"` // of what a link leads to, in bytes; 0 = not told
 }
 
 // BlockKind is the kind of a Block.
@@ -151,7 +152,7 @@ const (
 	BlockImage    BlockKind = "image"    // MIME, Data
 	BlockAudio    BlockKind = "audio"    // MIME, Data
 	BlockResource BlockKind = "resource" // URI, MIME, Text or Data
-	BlockLink     BlockKind = "link"     // URI, Name, Text (its description)
+	BlockLink     BlockKind = "link"     // URI, Name, MIME, Size, Text (its description)
 )
 
 // ToolSource is where tools come from: one MCP server, say.

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"dragoman/ports"
@@ -69,31 +70,36 @@ func decodeContent(raw json.RawMessage) []ports.Block {
 }
 
 // decodeBlock never fails: what it does not understand is shown as it came.
+// Annotations do not count: what is meant for the person alone reaches them only
+// through the model.
 func decodeBlock(raw json.RawMessage) ports.Block {
 	var b struct {
-		Type        string          `json:"type"`
-		Text        *string         `json:"text"`
-		Data        *string         `json:"data"`
-		MIME        string          `json:"mimeType"`
-		URI         string          `json:"uri"`
-		Name        string          `json:"name"`
-		Title       string          `json:"title"`
-		Description string          `json:"description"`
+		Type        json.RawMessage `json:"type"`
+		Text        json.RawMessage `json:"text"`
+		Data        json.RawMessage `json:"data"`
+		MIME        json.RawMessage `json:"mimeType"`
+		URI         json.RawMessage `json:"uri"`
+		Name        json.RawMessage `json:"name"`
+		Title       json.RawMessage `json:"title"`
+		Description json.RawMessage `json:"description"`
+		Size        json.RawMessage `json:"size"`
 		Resource    json.RawMessage `json:"resource"`
 	}
 	if json.Unmarshal(raw, &b) != nil {
 		return jsonBlock(raw)
 	}
+	kind, uri := text(b.Type), text(b.URI)
 	switch {
-	case b.Type == "text" && b.Text != nil:
-		return ports.Block{Kind: ports.BlockText, Text: *b.Text}
-	case b.Type == "image" && b.Data != nil:
-		return dataBlock(ports.BlockImage, b.MIME, *b.Data)
-	case b.Type == "audio" && b.Data != nil:
-		return dataBlock(ports.BlockAudio, b.MIME, *b.Data)
-	case b.Type == "resource_link" && b.URI != "":
-		return ports.Block{Kind: ports.BlockLink, URI: b.URI, MIME: b.MIME, Name: first(b.Title, b.Name), Text: b.Description}
-	case b.Type == "resource":
+	case kind == "text" && isString(b.Text):
+		return ports.Block{Kind: ports.BlockText, Text: text(b.Text)}
+	case kind == "image" && isString(b.Data):
+		return dataBlock(ports.BlockImage, text(b.MIME), text(b.Data))
+	case kind == "audio" && isString(b.Data):
+		return dataBlock(ports.BlockAudio, text(b.MIME), text(b.Data))
+	case kind == "resource_link" && uri != "":
+		return ports.Block{Kind: ports.BlockLink, URI: uri, MIME: text(b.MIME), Name: first(text(b.Title), text(b.Name)),
+			Text: text(b.Description), Size: size(b.Size)}
+	case kind == "resource":
 		return resourceBlock(raw, b.Resource)
 	}
 	return jsonBlock(raw)
@@ -101,22 +107,22 @@ func decodeBlock(raw json.RawMessage) ports.Block {
 
 func resourceBlock(raw, resource json.RawMessage) ports.Block {
 	var r struct {
-		URI  string  `json:"uri"`
-		MIME string  `json:"mimeType"`
-		Text *string `json:"text"`
-		Blob *string `json:"blob"`
+		URI  json.RawMessage `json:"uri"`
+		MIME json.RawMessage `json:"mimeType"`
+		Text json.RawMessage `json:"text"`
+		Blob json.RawMessage `json:"blob"`
 	}
-	if json.Unmarshal(resource, &r) != nil || r.URI == "" {
+	if json.Unmarshal(resource, &r) != nil || text(r.URI) == "" {
 		return jsonBlock(raw)
 	}
-	block := ports.Block{Kind: ports.BlockResource, URI: r.URI, MIME: r.MIME}
+	block := ports.Block{Kind: ports.BlockResource, URI: text(r.URI), MIME: text(r.MIME)}
 	switch {
-	case r.Text != nil:
-		block.Text = *r.Text
-	case r.Blob != nil:
-		data, ok := decodeBase64(*r.Blob)
+	case isString(r.Text):
+		block.Text = text(r.Text)
+	case isString(r.Blob):
+		data, ok := decodeBase64(text(r.Blob))
 		if !ok {
-			return unreadable(ports.BlockResource, r.MIME)
+			return unreadable(ports.BlockResource, block.MIME)
 		}
 		block.Data = data
 	}
@@ -135,11 +141,16 @@ func unreadable(kind ports.BlockKind, mime string) ports.Block {
 	return ports.Block{Kind: ports.BlockText, Text: "[" + string(kind) + " " + mime + " whose data is not valid base64]"}
 }
 
-// decodeBase64 takes the standard alphabet, with or without padding.
+// decodeBase64 takes the standard alphabet and that for URLs, with or without
+// padding, also as a data URI.
 func decodeBase64(s string) ([]byte, bool) {
-	data, err := base64.StdEncoding.DecodeString(s)
+	if head, body, ok := strings.Cut(s, ";base64,"); ok && strings.HasPrefix(head, "data:") {
+		s = body
+	}
+	s = strings.TrimRight(strings.TrimSpace(s), "=")
+	data, err := base64.RawStdEncoding.DecodeString(s)
 	if err != nil {
-		data, err = base64.RawStdEncoding.DecodeString(s)
+		data, err = base64.RawURLEncoding.DecodeString(s)
 	}
 	return data, err == nil
 }
@@ -157,6 +168,17 @@ func jsonBlock(raw json.RawMessage) ports.Block {
 		shown = compact.String()
 	}
 	return ports.Block{Kind: ports.BlockText, Text: strings.ToValidUTF8(shown, "\uFFFD")}
+}
+
+func isString(raw json.RawMessage) bool { return len(raw) > 0 && raw[0] == '"' }
+
+// size is a number of bytes, 0 for anything else.
+func size(raw json.RawMessage) int64 {
+	n, err := strconv.ParseInt(string(raw), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return max(n, 0)
 }
 
 func first(texts ...string) string {

@@ -30,12 +30,20 @@ func TestDecodeResult(t *testing.T) {
 			ports.ToolResult{Content: []ports.Block{{Kind: ports.BlockResource, URI: "file:///a", Data: []byte{1, 2}}}}},
 		"link": {`{"content":[{"type":"resource_link","uri":"file:///a","name":"a","description":"d","mimeType":"text/plain"}]}`,
 			ports.ToolResult{Content: []ports.Block{{Kind: ports.BlockLink, URI: "file:///a", Name: "a", Text: "d", MIME: "text/plain"}}}},
-		"odd annotation": {`{"content":[{"type":"text","text":"a","annotations":{"priority":"high"}}]}`, ports.ToolResult{Content: plain("a")}},
-		"unknown kind":   {`{"content":[{"type":"hologram", "depth":3}]}`, ports.ToolResult{Content: plain(`{"type":"hologram","depth":3}`)}},
-		"text as number": {`{"content":[{"type":"text","text":7}]}`, ports.ToolResult{Content: plain(`{"type":"text","text":7}`)}},
-		"bare resource":  {`{"content":[{"type":"resource"}]}`, ports.ToolResult{Content: plain(`{"type":"resource"}`)}},
-		"content string": {`{"content":"just text"}`, ports.ToolResult{Content: plain("just text")}},
-		"content object": {`{"content":{"type":"text","text":"a"}}`, ports.ToolResult{Content: plain("a")}},
+		"link with size": {`{"content":[{"type":"resource_link","uri":"file:///a","name":"a","title":"A","size":12}]}`,
+			ports.ToolResult{Content: []ports.Block{{Kind: ports.BlockLink, URI: "file:///a", Name: "A", Size: 12}}}},
+		"link with odd members": {`{"content":[{"type":"resource_link","uri":"file:///a","name":7,"size":"big","mimeType":[]}]}`,
+			ports.ToolResult{Content: []ports.Block{{Kind: ports.BlockLink, URI: "file:///a"}}}},
+		"image with odd type": {`{"content":[{"type":"image","mimeType":7,"data":"AQI="}]}`, ports.ToolResult{Content: []ports.Block{{Kind: ports.BlockImage, Data: []byte{1, 2}}}}},
+		"data URI":            {`{"content":[{"type":"image","mimeType":"image/png","data":"data:image/png;base64,AQI="}]}`, ports.ToolResult{Content: []ports.Block{{Kind: ports.BlockImage, MIME: "image/png", Data: []byte{1, 2}}}}},
+		"URL alphabet":        {`{"content":[{"type":"image","data":"_-8"}]}`, ports.ToolResult{Content: []ports.Block{{Kind: ports.BlockImage, Data: []byte{255, 239}}}}},
+		"for the person":      {`{"content":[{"type":"text","text":"a","annotations":{"audience":["user"]}}]}`, ports.ToolResult{Content: plain("a")}},
+		"odd annotation":      {`{"content":[{"type":"text","text":"a","annotations":{"priority":"high"}}]}`, ports.ToolResult{Content: plain("a")}},
+		"unknown kind":        {`{"content":[{"type":"hologram", "depth":3}]}`, ports.ToolResult{Content: plain(`{"type":"hologram","depth":3}`)}},
+		"text as number":      {`{"content":[{"type":"text","text":7}]}`, ports.ToolResult{Content: plain(`{"type":"text","text":7}`)}},
+		"bare resource":       {`{"content":[{"type":"resource"}]}`, ports.ToolResult{Content: plain(`{"type":"resource"}`)}},
+		"content string":      {`{"content":"just text"}`, ports.ToolResult{Content: plain("just text")}},
+		"content object":      {`{"content":{"type":"text","text":"a"}}`, ports.ToolResult{Content: plain("a")}},
 		"structured alone": {`{"structuredContent":{"a": 1}}`,
 			ports.ToolResult{Content: plain(`{"a":1}`), Structured: json.RawMessage(`{"a": 1}`)}},
 		"structured beside": {`{"content":[{"type":"text","text":"one"}],"structuredContent":[1]}`,
@@ -123,7 +131,7 @@ func encodeBlock(t *testing.T, b ports.Block) json.RawMessage {
 			v["data"] = ""
 		}
 	case ports.BlockLink:
-		v = map[string]any{"type": "resource_link", "uri": b.URI, "mimeType": b.MIME, "name": b.Name, "description": b.Text}
+		v = map[string]any{"type": "resource_link", "uri": b.URI, "mimeType": b.MIME, "name": b.Name, "description": b.Text, "size": b.Size}
 	case ports.BlockResource:
 		resource := map[string]any{"uri": b.URI, "mimeType": b.MIME}
 		if b.Text != "" {

@@ -86,6 +86,7 @@ type content struct {
 	URI         string    `json:"uri,omitempty"`
 	Name        string    `json:"name,omitempty"`
 	Description string    `json:"description,omitempty"`
+	Size        int64     `json:"size,omitempty"`
 	Resource    *resource `json:"resource,omitempty"`
 }
 
@@ -102,7 +103,7 @@ func contentOf(blocks []ports.Block) []content {
 	for _, b := range blocks {
 		switch b.Kind {
 		case ports.BlockLink:
-			list = append(list, content{Type: "resource_link", URI: b.URI, Name: b.Name, Description: b.Text, MIMEType: b.MIME})
+			list = append(list, content{Type: "resource_link", URI: b.URI, Name: b.Name, Description: b.Text, MIMEType: b.MIME, Size: b.Size})
 		case ports.BlockResource:
 			r := &resource{URI: b.URI, MIMEType: b.MIME, Blob: b.Data}
 			if len(b.Data) == 0 {
