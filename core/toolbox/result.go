@@ -2,8 +2,6 @@ package toolbox
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -27,10 +25,6 @@ var outcomes = map[ports.Kind]struct {
 	ports.KindTooLarge:     {ports.CallProtocol, "The tool's answer was too large to be taken."},
 }
 
-// blocksMax bounds the images and sounds of one result, in bytes: they stay in
-// the journal and in the prompts that follow.
-const blocksMax = 4 << 20
-
 func failed(err error) ports.CallResult {
 	kind := ports.KindOf(err)
 	o, ok := outcomes[kind]
@@ -43,65 +37,61 @@ func failed(err error) ports.CallResult {
 	return ports.CallResult{Outcome: o.outcome, Text: o.text}
 }
 
-// result turns what a tool said into what the model reads, the long part of it
-// kept as an artifact of the conversation.
-func (b *Toolbox) result(ctx context.Context, c ports.ToolCall, r ports.ToolResult) ports.CallResult {
+// result turns what a tool said into what the model reads: each thing once, the
+// long and the binary parts kept as artifacts of the conversation.
+func (b *Toolbox) result(ctx context.Context, t *tool, c ports.ToolCall, r ports.ToolResult) ports.CallResult {
 	if r.NeedsInput != nil {
 		return ports.CallResult{Outcome: ports.CallToolError, Text: "The tool asks for input that cannot be given in this chat."}
 	}
 	out := ports.CallResult{Outcome: ports.CallOK, Structured: r.Structured, Content: r.Content}
+	a := b.newAnswer(c)
+	out.Text = a.text(ctx, r)
+	out.Blocks = a.blocks
 	if r.IsError {
 		out.Outcome = ports.CallToolError
+	} else if faults := b.outputFaults(t, c, r); faults != "" {
+		out.Outcome = ports.CallProtocol
+		out.Text = "The tool ran, but what it gave breaks its own outputSchema:\n" + faults + "\nIt gave:\n" + out.Text
 	}
-	var text []string
-	room := blocksMax
-	for _, block := range r.Content {
-		switch block.Kind {
-		case ports.BlockText:
-			text = append(text, block.Text)
-		case ports.BlockImage, ports.BlockAudio:
-			if room -= len(block.Data); room >= 0 {
-				out.Blocks = append(out.Blocks, block)
-			}
-			text = append(text, fmt.Sprintf("[%s, %s, %d bytes]", block.Kind, block.MIME, len(block.Data)))
-		case ports.BlockLink:
-			text = append(text, strings.TrimSpace(fmt.Sprintf("[%s](%s) %s", block.Name, block.URI, block.Text)))
-		default:
-			text = append(text, resourceText(block))
-		}
-	}
-	if len(text) == 0 && len(r.Structured) > 0 {
-		text = append(text, string(r.Structured))
-	}
-	out.Text = strings.ToValidUTF8(strings.Join(text, "\n"), "\uFFFD")
-	if b.cfg.ResultBytes > 0 && len(out.Text) > b.cfg.ResultBytes && c.Turn != "" {
+	out.Text = strings.ToValidUTF8(out.Text, "\uFFFD")
+	// Built-in tools keep their results short by themselves; what they read of an
+	// artifact must not become another one.
+	if t.source.Name != "" && b.cfg.ResultBytes > 0 && len(out.Text) > b.cfg.ResultBytes && c.Turn != "" {
 		out.Text = b.cut(ctx, c, out.Text)
 	}
 	return out
 }
 
-// cut keeps the head and the tail of a long text and saves the whole of it. The
-// artifact's id is the call's, so that a repeated call saves it once.
+// outputFaults says in what a result breaks the tool's outputSchema (MCP
+// server/tools, "Output Schema"). Structured content that is missing is none:
+// many servers forget it, and the text says the same.
+func (b *Toolbox) outputFaults(t *tool, c ports.ToolCall, r ports.ToolResult) string {
+	if len(t.spec.OutputSchema) == 0 {
+		return ""
+	}
+	if len(r.Structured) == 0 {
+		b.log.Debug("structured_content_missing", "mcp_server", t.source.Name, "tool", t.own, ports.TurnAttr(c.Turn))
+		return ""
+	}
+	faults := t.output().checkStructured(r.Structured)
+	if faults != "" {
+		b.log.Warn("structured_content_invalid", "mcp_server", t.source.Name, "tool", t.own, ports.TurnAttr(c.Turn), "err", faults)
+	}
+	return faults
+}
+
+// cut keeps the head and the tail of a long text and saves the whole of it.
 func (b *Toolbox) cut(ctx context.Context, c ports.ToolCall, text string) string {
-	sum := sha256.Sum256([]byte(c.Key))
-	id := hex.EncodeToString(sum[:6])
+	id := artifactID(c.Key, []byte(text))
 	head, tail := clip(text, b.cfg.ResultBytes*3/4), text[len(text)-b.cfg.ResultBytes/4:]
 	for len(tail) > 0 && !utf8.RuneStart(tail[0]) {
 		tail = tail[1:]
 	}
 	note := fmt.Sprintf("[%d bytes left out here. The whole is artifact %q: read it in parts with read_artifact.]", len(text)-len(head)-len(tail), id)
-	if err := b.artifacts.Save(ctx, ports.Artifact{In: c.In, ID: id, Name: c.Name, MIME: "text/plain", Data: []byte(text)}); err != nil {
-		b.log.Warn("artifact_not_saved", ports.TurnAttr(c.Turn), "tool", c.Name, "kind", ports.KindOf(err), "err", err)
+	if !b.save(ctx, c, ports.Artifact{ID: id, Name: c.Name, MIME: "text/plain", Data: []byte(text)}) {
 		note = "[The rest is left out here and could not be kept.]"
 	}
 	return head + "\n\n" + note + "\n\n" + tail
-}
-
-func resourceText(b ports.Block) string {
-	if b.Text != "" {
-		return b.Text
-	}
-	return fmt.Sprintf("[resource %s, %s, %d bytes]", b.URI, b.MIME, len(b.Data))
 }
 
 // clip cuts a text at max bytes, on a rune's border.

@@ -64,7 +64,7 @@ func (v *View) Call(ctx context.Context, c ports.ToolCall, host ports.Host) port
 		v.box.log.Warn("tool_call_failed", "mcp_server", t.source.Name, "tool", t.own, ports.TurnAttr(c.Turn), "kind", ports.KindOf(err), "err", err)
 		return failed(err)
 	}
-	return v.box.result(ctx, c, r)
+	return v.box.result(ctx, t, c, r)
 }
 
 // Rejoins reports whether calls of the tool may be taken up by another process.
@@ -92,7 +92,7 @@ func (v *View) Rejoin(ctx context.Context, c ports.ToolCall, host ports.Host) (r
 		v.box.log.Warn("tool_call_failed", "mcp_server", t.source.Name, "tool", t.own, ports.TurnAttr(c.Turn), "kind", ports.KindOf(err), "err", err)
 		return failed(err), true
 	}
-	return v.box.result(ctx, c, result), true
+	return v.box.result(ctx, t, c, result), true
 }
 
 // rejoins is whether a tool can take up calls; one whose server is still connecting may.
