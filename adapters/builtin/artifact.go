@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -47,7 +48,7 @@ func readArtifact(artifacts ports.Artifacts) *tool {
 			if err := a.check(); err != nil {
 				return ports.ToolResult{}, err
 			}
-			found, err := artifacts.Read(ctx, in, a.ID, a.Offset, a.Limit)
+			found, err := artifacts.Read(ctx, in, a.ID, a.Offset, max(a.Limit, utf8.UTFMax)) // less could end before the first character does
 			switch {
 			case ports.IsKind(err, ports.KindNotFound):
 				return failure("This conversation has no artifact %q.", a.ID), nil
@@ -79,7 +80,7 @@ func (a artifactArgs) check() error {
 
 // showPart says what part of the artifact this is, how to go on, and the part.
 func showPart(a ports.Artifact, offset int64) ports.ToolResult {
-	if offset >= a.Size && a.Size > 0 {
+	if offset > a.Size || offset == a.Size && a.Size > 0 {
 		return failure("The artifact has %d bytes; there is nothing at offset %d.", a.Size, offset)
 	}
 	part, skipped, ok := wholeRunes(a.Data, offset > 0, offset+int64(len(a.Data)) < a.Size)
@@ -103,7 +104,7 @@ func label(a ports.Artifact) string {
 }
 
 // wholeRunes leaves out the characters that a cut at the beginning or the end
-// went through. ok is false for what is not UTF-8 text.
+// went through. ok is false for what is not text in UTF-8; no text has a NUL in it.
 func wholeRunes(data []byte, cutBefore, cutAfter bool) (part []byte, skipped int, ok bool) {
 	if cutBefore {
 		for skipped < len(data) && skipped < longestRune && !utf8.RuneStart(data[skipped]) {
@@ -111,12 +112,10 @@ func wholeRunes(data []byte, cutBefore, cutAfter bool) (part []byte, skipped int
 		}
 	}
 	part = data[skipped:]
-	if cutAfter {
-		for drop := 0; drop <= longestRune && drop < len(part); drop++ {
-			if utf8.Valid(part[:len(part)-drop]) {
-				return part[:len(part)-drop], skipped, true
-			}
+	for drop := 1; cutAfter && drop <= longestRune && drop <= len(part) && !utf8.Valid(part); drop++ {
+		if head := part[:len(part)-drop]; utf8.Valid(head) {
+			part = head
 		}
 	}
-	return part, skipped, utf8.Valid(part)
+	return part, skipped, utf8.Valid(part) && bytes.IndexByte(part, 0) < 0
 }

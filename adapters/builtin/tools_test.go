@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"unicode/utf8"
 
 	"dragoman/ports"
 )
@@ -63,16 +64,49 @@ func TestArtifactInsideACharacter(t *testing.T) {
 	}
 }
 
+// TestArtifactsAreReadFromAnywhere: whatever the offset and the limit, a part is
+// what it says it is, nothing but whole characters, and the next one is further on.
+func TestArtifactsAreReadFromAnywhere(t *testing.T) {
+	kept := shelf{}
+	whole := "aä世🎲\n\"🎲é"
+	keep(t, kept, here, "x", []byte(whole))
+	shape := regexp.MustCompile(`(?s)^\[x\.txt, bytes (\d+) to (\d+) of (\d+)\. (?:Go on with offset (\d+)\.|This is the end\.)\]\n(.*)$`)
+	for offset := range len(whole) {
+		for limit := 1; limit <= len(whole)+1; limit++ {
+			result, err := call(t, kept, "read_artifact", fmt.Sprintf(`{"id":"x","offset":%d,"limit":%d}`, offset, limit))
+			if err != nil || result.IsError {
+				t.Fatalf("offset %d, limit %d: %v, %v", offset, limit, result.Content, err)
+			}
+			found := shape.FindStringSubmatch(result.Content[0].Text)
+			if found == nil {
+				t.Fatalf("offset %d, limit %d: %q", offset, limit, result.Content[0].Text)
+			}
+			begin, _ := strconv.Atoi(found[1])
+			end, _ := strconv.Atoi(found[2])
+			switch {
+			case begin < offset, begin > offset+3, end > len(whole), whole[begin:end] != found[5], !utf8.ValidString(found[5]), len(found[5]) > max(limit, 4):
+				t.Errorf("offset %d, limit %d: %q", offset, limit, result.Content[0].Text)
+			case (found[4] == "") != (end == len(whole)), found[4] != "" && (found[4] != found[2] || end <= offset):
+				t.Errorf("offset %d, limit %d does not lead on: %q", offset, limit, result.Content[0].Text)
+			}
+		}
+	}
+}
+
 func TestArtifactRefusals(t *testing.T) {
 	kept := shelf{}
 	keep(t, kept, here, "text", []byte("text"))
 	keep(t, kept, here, "empty", nil)
 	keep(t, kept, here, "image", []byte{0xff, 0xd8, 0xff, 0xe0})
+	keep(t, kept, here, "nul", []byte("%PDF\x00"))
 	keep(t, kept, ports.Conversation{Channel: "test", Chat: "2"}, "theirs", []byte("a secret"))
 	for _, test := range []struct{ args, says string }{
 		{`{"id":"theirs"}`, `no artifact "theirs"`},
 		{`{"id":"text","offset":4}`, "nothing at offset 4"},
-		{`{"id":"image"}`, "is not text"},
+		{`{"id":"text","offset":9223372036854775807}`, "has 4 bytes"},
+		{`{"id":"empty","offset":1}`, "has 0 bytes"},
+		{`{"id":"image"}`, `"image.txt" (text/plain, 4 bytes) is not text`},
+		{`{"id":"nul"}`, "is not text"},
 	} {
 		result, err := call(t, kept, "read_artifact", test.args)
 		if err != nil || !result.IsError || !strings.Contains(result.Content[0].Text, test.says) {

@@ -1,6 +1,7 @@
 package toolbox
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -135,7 +136,7 @@ func (a *answer) keep(ctx context.Context, b ports.Block, mediaType string) stri
 	if !a.box.save(ctx, a.call, ports.Artifact{ID: id, Name: name, MIME: mediaType, Data: b.Data}) {
 		return "left out: it could not be kept"
 	}
-	if utf8.Valid(b.Data) {
+	if utf8.Valid(b.Data) && bytes.IndexByte(b.Data, 0) < 0 {
 		return fmt.Sprintf("kept as artifact %q: read it with read_artifact", id)
 	}
 	return fmt.Sprintf("kept as artifact %q, which is not text", id)

@@ -3,6 +3,7 @@ package storetest
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"time"
 
 	"dragoman/ports"
@@ -165,6 +166,10 @@ func keepRules() []Rule {
 				t.want(len(got) <= len(data), "the pieces are not the whole: %d bytes of %d", len(got), len(data))
 			}
 			t.want(bytes.Equal(got, data), "the pieces are not the whole: %d bytes of %d", len(got), len(data))
+			for _, beyond := range []int64{int64(len(data)) + 1, 1 << 40, math.MaxInt64} {
+				p, err := t.Read(t.ctx, a.In, "x", beyond, 7001)
+				t.want(err == nil && len(p.Data) == 0 && p.Size == int64(len(data)), "from offset %d: %d bytes of %d, %v", beyond, len(p.Data), p.Size, err)
+			}
 		}),
 		rule("artifact/the same id is left as it is", "what a model was shown must not change behind its back", func(t *trial) {
 			a := ports.Artifact{In: room("a"), ID: "x", Data: []byte("1")}
