@@ -33,25 +33,36 @@ func (b *Toolbox) rebuild() {
 			plain[key] = append(plain[key], t)
 		}
 	}
-	for key, list := range plain {
-		for _, t := range list {
-			name := key
-			if t.source.Name != "" && (len(list) > 1 || len(key) > nameMax) {
-				name = suffixed(key, t.source.Name, t.own)
-				if before[name] == nil {
-					b.log.Warn("tool_renamed", "mcp_server", t.source.Name, "tool", t.own, "name", name)
-				}
-			}
-			if _, taken := b.tools[name]; taken {
-				b.log.Error("tool_dropped", "mcp_server", t.source.Name, "tool", t.own, "err", "its name is taken")
+	var renamed []*tool
+	for _, key := range sortedKeys(plain) {
+		for _, t := range plain[key] {
+			t.goBy(key)
+			if t.source.Name != "" && (len(plain[key]) > 1 || len(key) > nameMax) {
+				renamed = append(renamed, t)
 				continue
 			}
-			t.spec.Name, t.spec.Server = name, t.source.Name
-			t.policy = b.policy(name, t)
-			t.reuseSchemas(before[name])
-			b.tools[name] = t
+			b.enter(key, t, before[key])
 		}
 	}
+	for _, t := range renamed { // after those that keep their names, which they must not take
+		name := t.names[1]
+		if before[name] == nil {
+			b.log.Warn("tool_renamed", "mcp_server", t.source.Name, "tool", t.own, "name", name)
+		}
+		b.enter(name, t, before[name])
+	}
+}
+
+// enter puts a tool into the table under a name. Callers hold mu.
+func (b *Toolbox) enter(name string, t, before *tool) {
+	if _, taken := b.tools[name]; taken {
+		b.log.Error("tool_dropped", "mcp_server", t.source.Name, "tool", t.own, "err", "its name is taken")
+		return
+	}
+	t.spec.Name, t.spec.Server = name, t.source.Name
+	t.policy = b.policy(name, t)
+	t.reuseSchemas(before)
+	b.tools[name] = t
 }
 
 // accepted are a source's tools that its filter lets through.
@@ -87,7 +98,8 @@ func (s *source) class(spec ports.ToolSpec) ports.Class {
 
 // policy of a tool: a deny anywhere wins; else the pattern with most literal
 // characters, a tie going to the stricter. Built-in tools that only read are
-// allowed unless a pattern says otherwise.
+// allowed unless a pattern says otherwise. What is not an allow holds under all
+// of a tool's names: a server could shake it off with a second tool that clashes.
 func (b *Toolbox) policy(name string, t *tool) ports.Policy {
 	if matchesAny(t.source.Tools.Deny, t.own) {
 		return ports.PolicyDeny
@@ -97,7 +109,7 @@ func (b *Toolbox) policy(name string, t *tool) ports.Policy {
 		best = ports.PolicyAllow
 	}
 	for pattern, p := range b.cfg.Policy {
-		if !matches(pattern, name) {
+		if !matches(pattern, name) && (p == ports.PolicyAllow || !t.goesBy(pattern)) {
 			continue
 		}
 		if p == ports.PolicyDeny {
@@ -172,6 +184,20 @@ func matches(pattern, name string) bool {
 		rest = rest[i+len(part):]
 	}
 	return strings.HasSuffix(rest, parts[last])
+}
+
+// goBy notes the names that the tool has, had or may come to have: the plain one,
+// that with the suffix, and that which its server writes.
+func (t *tool) goBy(plain string) {
+	t.names = []string{plain}
+	if t.source.Name != "" {
+		t.names = append(t.names, suffixed(plain, t.source.Name, t.own), t.source.Name+"__"+t.own)
+	}
+}
+
+// goesBy reports whether a pattern covers any of them.
+func (t *tool) goesBy(pattern string) bool {
+	return slices.ContainsFunc(t.names, func(name string) bool { return matches(pattern, name) })
 }
 
 func matchesAny(patterns []string, name string) bool {

@@ -73,6 +73,7 @@ type tool struct {
 	port   ports.ToolPort
 	spec   ports.ToolSpec // Name as the model sees it
 	own    string         // as its server calls it
+	names  []string       // the plain one, that with a suffix, and as its server writes it
 	source *source
 	policy ports.Policy
 	schema *schema        // nil: it does not compile, arguments only have to be an object

@@ -153,5 +153,5 @@ func (v *View) sees(t *tool) bool {
 	if len(v.filter.Allow) > 0 && !matchesAny(v.filter.Allow, t.spec.Name) {
 		return false
 	}
-	return !matchesAny(v.filter.Deny, t.spec.Name)
+	return !matchesAny(v.filter.Deny, t.spec.Name) && !slices.ContainsFunc(v.filter.Deny, t.goesBy)
 }
