@@ -12,13 +12,21 @@ import (
 )
 
 // binaries are the programs that are measured.
-type binaries struct{ gateway, loop string }
+type binaries struct{ gateway, loop, echo string }
 
 // buildAll builds them into dir as a release is built: static, without symbols
 // and paths.
 func buildAll(ctx context.Context, opt options, dir string) (binaries, error) {
-	b := binaries{gateway: opt.bin, loop: filepath.Join(dir, "loop")}
-	if err := build(ctx, opt.root, b.loop, "dragoman/tests/bench/loop"); err != nil {
+	b := binaries{gateway: opt.bin}
+	var err error
+	if opt.mcp {
+		b.echo = filepath.Join(dir, "echo")
+		err = build(ctx, opt.root, b.echo, "dragoman/tests/bench/echo")
+	} else {
+		b.loop = filepath.Join(dir, "loop")
+		err = build(ctx, opt.root, b.loop, "dragoman/tests/bench/loop")
+	}
+	if err != nil {
 		return b, err
 	}
 	if b.gateway != "" {

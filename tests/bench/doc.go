@@ -7,6 +7,7 @@
 //	go run ./tests/bench                       all figures, about ten minutes
 //	go run ./tests/bench -chats 1,16 -seconds 5 -rounds 1
 //	go run ./tests/bench -quick                all kinds of figures, badly, in a minute
+//	go run ./tests/bench -mcp                  MCP servers alone, two minutes
 //	go run ./tests/bench -compare              the last run against the one before
 //	go run ./tests/bench -chats 128 -profile /tmp/p    where the gateway's time goes
 //
@@ -22,6 +23,11 @@
 //     once, to the first and to the last of their answers
 //   - CPU: user and system time of the gateway's process, and apart from it that
 //     of its tool server, of the fakes with the load, and of everybody else
+//
+// With -mcp it measures what MCP servers cost instead: calls of a tool through the
+// whole adapter and, in turns with that, through mcp-go's own client to the same
+// server (see ./echo), and gateways with 0, 5 and 20 servers on stdio, from exec
+// until all of them are ready, and their memory when nothing happens.
 //
 // The load, the fakes and what is measured share the machine: on few cores
 // turns/s is as much a figure of the load as of the gateway, CPU is not. A row

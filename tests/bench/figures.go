@@ -23,6 +23,7 @@ type Result struct {
 	Starts   []StartRow `json:"starts,omitempty"`
 	Recovery *Recovery  `json:"recovery,omitempty"`
 	Rows     []Row      `json:"rows,omitempty"`
+	MCP      *MCPResult `json:"mcp,omitempty"` // of a run with -mcp
 }
 
 // StartRow is the start and the weight of both systems.

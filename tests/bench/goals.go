@@ -32,6 +32,16 @@ func goals() []goal {
 		{"whole p50, 512 chats, model 200ms, no pause", false, 230, "ms",
 			onRow(Load{Chats: 512, Delay: slow}, func(f Figures) float64 { return f.WholeP50MS })},
 		{"turns/s, 128 chats", true, 1000, "", onRow(Load{Chats: 128}, func(f Figures) float64 { return f.TurnsPerSecond })},
+		{"MCP call over stdio, p50 against mcp-go's", false, 1.5, "x", onCalls("stdio", 1)},
+		{"MCP call over stdio, 16 at a time", false, 1.5, "x", onCalls("stdio", sideBySide)},
+		{"MCP call over HTTP, p50 against mcp-go's", false, 1.5, "x", onCalls("http", 1)},
+		{"MCP call over HTTP, 16 at a time", false, 1.5, "x", onCalls("http", sideBySide)},
+		{"memory for each MCP server", false, 1, "MB", func(r Result) (float64, bool) {
+			if r.MCP == nil {
+				return 0, false
+			}
+			return r.MCP.perServer()
+		}},
 		{"turns/s, 128 chats, tool", true, 600, "", onRow(Load{Chats: 128, Tool: true}, func(f Figures) float64 { return f.TurnsPerSecond })},
 	}
 }
@@ -53,6 +63,21 @@ func onRecovery(inFlight int) func(Result) (float64, bool) {
 			return 0, false
 		}
 		return r.Recovery.FirstMS, true
+	}
+}
+
+// onCalls is the worse of the revisions.
+func onCalls(transport string, parallel int) func(Result) (float64, bool) {
+	return func(r Result) (worst float64, ok bool) {
+		if r.MCP == nil {
+			return 0, false
+		}
+		for _, c := range r.MCP.Calling {
+			if c.Transport == transport && c.Parallel == parallel {
+				worst, ok = max(worst, c.Ratio), true
+			}
+		}
+		return worst, ok
 	}
 }
 

@@ -42,6 +42,8 @@ type options struct {
 	note    string
 	env     []string // more of the gateway's environment
 	compare bool
+	mcp     bool // MCP servers alone
+	calls   int  // of a round
 }
 
 func run(ctx context.Context, args []string, out, progress io.Writer) error {
@@ -53,7 +55,11 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 		return compareLast(out, opt.history)
 	}
 	began := time.Now()
-	r, err := measureAll(ctx, opt, progress)
+	measure := measureAll
+	if opt.mcp {
+		measure = measureMCP
+	}
+	r, err := measure(ctx, opt, progress)
 	if err != nil {
 		return err
 	}
@@ -78,7 +84,7 @@ func parse(args []string, usage io.Writer) (options, error) {
 	f.IntVar(&opt.depth, "depth", 20, "after how many messages a chat makes room for another")
 	f.StringVar(&opt.only, "only", "", "rows whose name contains this, as: tool, limits, \"128 chats\"")
 	f.DurationVar(&opt.settle, "settle", 3*time.Second, "how long after its first poll a system that does nothing is weighed")
-	quick := f.Bool("quick", false, "-chats 1,16,128 -seconds 1.5 -rounds 1 -starts 2 -kills 2")
+	quick := f.Bool("quick", false, "-chats 1,16,128 -seconds 1.5 -rounds 1 -starts 2 -kills 2 -calls 500")
 	f.BoolVar(&opt.noBare, "nobare", false, "leave the bare loop out")
 	f.StringVar(&opt.bin, "bin", "", "measure this binary instead of building one")
 	f.StringVar(&opt.dir, "dir", os.TempDir(), "folder on the disk that the gateway's data shall lie on")
@@ -86,6 +92,8 @@ func parse(args []string, usage io.Writer) (options, error) {
 	f.StringVar(&opt.note, "note", "", "a few words for the history")
 	env := f.String("env", "", "more of the gateway's environment, as: GOGC=200 GODEBUG=gctrace=1")
 	f.StringVar(&opt.profile, "profile", "", "write CPU and allocation profiles of the gateway into this folder")
+	f.BoolVar(&opt.mcp, "mcp", false, "measure MCP servers alone: calls against mcp-go's client, and gateways with 0, 5 and 20 servers")
+	f.IntVar(&opt.calls, "calls", 2000, "how many calls of a tool make a round of -mcp")
 	f.BoolVar(&opt.compare, "compare", false, "measure nothing; show the last run of the history against the one before")
 	if err := f.Parse(args); err != nil {
 		return opt, err
@@ -100,8 +108,8 @@ func parse(args []string, usage io.Writer) (options, error) {
 		opt.quick(given, chats, seconds)
 	}
 	opt.window = time.Duration(*seconds * float64(time.Second))
-	if opt.window < 100*time.Millisecond || opt.rounds < 1 || opt.starts < 0 || opt.depth < 1 || opt.kills < 0 || opt.inFlight < 1 || opt.inFlight > maxChats {
-		return opt, errors.New("-seconds must be at least 0.1, -rounds, -depth and -inflight 1, -starts and -kills 0")
+	if opt.window < 100*time.Millisecond || opt.rounds < 1 || opt.starts < 0 || opt.depth < 1 || opt.kills < 0 || opt.inFlight < 1 || opt.inFlight > maxChats || opt.calls < 2*sideBySide {
+		return opt, fmt.Errorf("-seconds must be at least 0.1, -rounds, -depth and -inflight 1, -starts and -kills 0, -calls %d", 2*sideBySide)
 	}
 	for _, n := range strings.Split(*chats, ",") {
 		c, err := strconv.Atoi(strings.TrimSpace(n))
@@ -126,6 +134,9 @@ func (o *options) quick(given map[string]bool, chats *string, seconds *float64) 
 	}
 	if !given["starts"] {
 		o.starts = 2
+	}
+	if !given["calls"] {
+		o.calls = 500
 	}
 	if !given["kills"] {
 		o.kills = 2

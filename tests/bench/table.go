@@ -12,8 +12,12 @@ const noisy = 0.05
 // Table is the run in Markdown that is aligned for a terminal.
 func (r Result) Table() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "commit %s, %s, %d cores, %s; %g s a row, median of %d, %d messages a chat; a synced write takes %.2f ms\n",
-		r.Commit, r.Go, r.Cores, r.Date.Format("2006-01-02 15:04Z"), r.Seconds, r.Rounds, r.Depth, r.SyncMS)
+	fmt.Fprintf(&b, "commit %s, %s, %d cores, %s; ", r.Commit, r.Go, r.Cores, r.Date.Format("2006-01-02 15:04Z"))
+	if r.MCP != nil {
+		b.WriteString(r.MCP.table())
+	} else {
+		fmt.Fprintf(&b, "%g s a row, median of %d, %d messages a chat; a synced write takes %.2f ms\n", r.Seconds, r.Rounds, r.Depth, r.SyncMS)
+	}
 	if len(r.Starts) > 0 {
 		b.WriteString("\n" + r.startTable())
 	}
