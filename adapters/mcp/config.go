@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"os"
@@ -16,6 +17,16 @@ const (
 	defaultTimeout         = 15 * time.Second
 	defaultCallTimeout     = 60 * time.Second
 	defaultMaxMessageBytes = 16 << 20
+	defaultMaxParallel     = 16
+	defaultIdleStop        = 10 * time.Minute
+	// leastIdleStop keeps a connection for a call and the next.
+	leastIdleStop = time.Second
+
+	startEager        = "eager"
+	startLazy         = "lazy"
+	scopeShared       = "shared"
+	scopePerson       = "person"
+	scopeConversation = "conversation"
 )
 
 // Config is one MCP server in the config file: a program that is started here,
@@ -66,7 +77,7 @@ const (
 
 // complete gives c with its defaults, or what is wrong with it.
 func (c Config) complete() (Config, error) {
-	for _, check := range []func(*Config) error{(*Config).checkTransport, (*Config).checkCommand, (*Config).checkURL, (*Config).checkLogin} {
+	for _, check := range []func(*Config) error{(*Config).checkTransport, (*Config).checkCommand, (*Config).checkURL, (*Config).checkLife} {
 		if err := check(&c); err != nil {
 			return c, err
 		}
@@ -117,6 +128,25 @@ func (c *Config) checkCommand() error {
 		if name == "" || strings.ContainsAny(name, "=\x00") {
 			return fmt.Errorf("env: %q cannot be the name of a variable", name)
 		}
+	}
+	return nil
+}
+
+// checkLife settles when there is a connection, and whose it is.
+func (c *Config) checkLife() error {
+	c.Start, c.Scope = cmp.Or(c.Start, startEager), cmp.Or(c.Scope, scopeShared)
+	c.MaxParallel = cmp.Or(c.MaxParallel, defaultMaxParallel)
+	switch {
+	case c.Start != startEager && c.Start != startLazy:
+		return fmt.Errorf(`start %q is unknown (must be "eager" or "lazy")`, c.Start)
+	case !slices.Contains([]string{scopeShared, scopePerson, scopeConversation}, c.Scope):
+		return fmt.Errorf(`scope %q is unknown (must be "shared", "person" or "conversation")`, c.Scope)
+	case c.MaxParallel < 0:
+		return fmt.Errorf("max_parallel cannot be negative")
+	case c.IdleStop < 0 || c.IdleStop > 0 && c.IdleStop < leastIdleStop:
+		return fmt.Errorf("idle_stop %s is too short (at least %s, or leave it out)", c.IdleStop, leastIdleStop)
+	case c.IdleStop == 0 && (c.Start == startLazy || c.Scope != scopeShared):
+		c.IdleStop = defaultIdleStop
 	}
 	return nil
 }

@@ -71,7 +71,7 @@ func peerConfig(mode string) Config {
 }
 
 func killPeer(src ports.ToolSource) error {
-	s := src.(*Source).session.Load()
+	s := sessionOf(src.(*Source))
 	if s == nil {
 		return fmt.Errorf("there is no connection")
 	}

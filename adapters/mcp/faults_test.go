@@ -82,7 +82,7 @@ func TestServersThatDoNotStart(t *testing.T) {
 func TestNoisyServerWorks(t *testing.T) {
 	r := start(t, peerConfig("noise")).ready()
 	r.wantEcho("through the noise")
-	lines, first := r.src.session.Load().link.(*stdio).Noise()
+	lines, first := sessionOf(r.src).link.(*stdio).Noise()
 	if lines < 8 || first != "Welcome to the server!" {
 		t.Errorf("%d lines of noise, the first %q", lines, first)
 	}
@@ -287,7 +287,7 @@ func TestSlowCallIsCancelledAtTheServer(t *testing.T) {
 		_, err := r.tool("slow").Call(ctx, ports.ToolCall{}, nil)
 		gave <- err
 	}()
-	link := r.src.session.Load().link.(*stdio)
+	link := sessionOf(r.src).link.(*stdio)
 	eventually(t, "the call is on its way", func() bool {
 		link.mu.Lock()
 		defer link.mu.Unlock()
@@ -296,7 +296,7 @@ func TestSlowCallIsCancelledAtTheServer(t *testing.T) {
 	r.wantEcho("beside it") // in order behind the slow call: that has arrived
 	cancel()
 	wantKind(t, <-gave, ports.KindCancelled, "canceled")
-	id := r.src.session.Load().lastID.Load()
+	id := sessionOf(r.src).lastID.Load()
 	eventually(t, "the server heard of it", func() bool { return r.ask("cancelled") != "" })
 	if heard := r.ask("cancelled"); heard != strconv.FormatInt(id-1, 10) {
 		t.Errorf("the server heard that %q was cancelled, want the id before %d", heard, id)

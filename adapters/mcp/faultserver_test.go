@@ -52,7 +52,7 @@ func (announcer) Register(ports.Catalog) {}
 
 func (a announcer) State(s ports.State) {
 	if s.Phase == ports.PhaseReady {
-		fmt.Println("server", a.src.session.Load().link.(*stdio).proc.cmd.Process.Pid)
+		fmt.Println("server", sessionOf(a.src).link.(*stdio).proc.cmd.Process.Pid)
 	}
 }
 

@@ -39,7 +39,7 @@ func TestMessagesEndAFlood(t *testing.T) {
 	for range 3 {
 		r.ask("nearly a flood")
 	}
-	if n, _ := r.src.session.Load().link.(*stdio).Noise(); n != 3*(floodLines-1) {
+	if n, _ := sessionOf(r.src).link.(*stdio).Noise(); n != 3*(floodLines-1) {
 		t.Errorf("%d lines of noise, want %d", n, 3*(floodLines-1))
 	}
 }

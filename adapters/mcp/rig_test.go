@@ -203,3 +203,17 @@ func wantKind(t *testing.T, err error, kind ports.Kind, says string) {
 		t.Fatalf("error %v of kind %s, want kind %s with the words %q", err, ports.KindOf(err), kind, says)
 	}
 }
+
+// sessionOf is the session of everybody's connection; nil while there is none.
+func sessionOf(s *Source) *session {
+	v := s.present.Load()
+	if v == nil {
+		return nil
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.main.conn == nil {
+		return nil
+	}
+	return v.main.conn.session
+}

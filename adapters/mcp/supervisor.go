@@ -6,280 +6,251 @@ import (
 	"reflect"
 	"slices"
 	"sync"
-	"time"
-
-	"github.com/cenkalti/backoff/v5"
 
 	"dragoman/ports"
 )
 
-const (
-	firstRetry = 500 * time.Millisecond
-	lastRetry  = 30 * time.Second
-	// healthy is how long a connection must have held for the next loss to
-	// count as the first.
-	healthy = 30 * time.Second
-	// loginRetry is how often a server that wants another login is asked again:
-	// its admin may have mended it.
-	loginRetry = 5 * time.Minute
-	// settle is how long the tools must have stayed as they are before they are
-	// listed again: servers announce changes one by one.
-	settle = 200 * time.Millisecond
-	// listPause is the least time between two lists: a server that announces a
-	// change whenever it is asked does not keep us busy.
-	listPause = time.Second
-	// stderrEvery is how often news on stderr are looked for.
-	stderrEvery = 2 * time.Second
-	// loggedStderr is how many of the last lines on stderr a failure is logged with.
-	loggedStderr = 5
-)
+// maxConnections is how many people or conversations have a connection of their
+// own at a time.
+const maxConnections = 64
 
-// supervisor is one Run of a Source: it alone connects, registers and reports.
+// errNotRun is a source whose Run has ended, or has not begun.
+var errNotRun = &lostError{reason: "the server is not connected: it is not being run"}
+
+// redial is a wish for a new connection; what came of it is sent once.
+type redial chan error
+
+// owner is whose connection it is. The zero owner is everybody: its connection
+// is the one whose tools are listed.
+type owner struct {
+	person ports.PersonID
+	in     ports.Conversation
+}
+
+// supervisor is one Run of a Source: it has a keeper for each connection, and
+// makes one catalog and one state of what they have to say.
 type supervisor struct {
 	*Source
-	reg       ports.Registrar
-	retry     *backoff.ExponentialBackOff
-	state     ports.State
-	connected bool // has been, in this Run
-	offered   []definition
-	stderrAt  int
-	waiting   []redial
+	reg     ports.Registrar
+	redials chan redial
+	ended   chan struct{}
+	wg      sync.WaitGroup
+
+	telling sync.Mutex       // held while reg is told, so that it hears all in order
+	offered []ports.ToolSpec // what was registered last
+	begin   func(k *keeper)  // has a keeper work; made by run
+
+	mu    sync.Mutex
+	over  bool // no keeper begins any more
+	main  *keeper
+	own   map[owner]*keeper
+	queue int           // calls that wait for a connection to leave
+	left  chan struct{} // closed and replaced when one of own left, or has no call any more while some wait
+	known bool          // the tools are
+	note  string        // what is wrong with the list of tools
+	state ports.State   // what keepers do not have of their own
 }
 
 func newSupervisor(s *Source, reg ports.Registrar) *supervisor {
-	retry := backoff.NewExponentialBackOff()
-	retry.InitialInterval, retry.MaxInterval, retry.Multiplier, retry.RandomizationFactor = firstRetry, lastRetry, 2, 0.2
-	return &supervisor{Source: s, reg: reg, retry: retry, state: ports.State{Transport: s.cfg.Transport}}
+	v := &supervisor{
+		Source: s, reg: reg, redials: make(chan redial), ended: make(chan struct{}), left: make(chan struct{}),
+		own: make(map[owner]*keeper), state: ports.State{Transport: s.cfg.Transport},
+	}
+	v.main = newKeeper(v, owner{})
+	return v
 }
 
 func (v *supervisor) run(ctx context.Context) {
-	v.report(ports.PhaseConnecting)
-	for ctx.Err() == nil {
-		login := v.loginChanged() // asked for before the try, or a login in between would be missed
-		err := v.connection(ctx)
-		if ctx.Err() != nil {
-			break
-		}
-		if len(v.waiting) == 0 {
-			v.pause(ctx, err, login)
+	v.report()
+	if v.cfg.Start == startLazy && ctx.Err() == nil {
+		if specs := v.recall(ctx); specs != nil {
+			v.offer(specs, "")
 		}
 	}
-	v.state.RetryIn = 0
-	v.report(ports.PhaseStopped)
+	v.begin = func(k *keeper) {
+		ctx, end := context.WithCancel(ctx)
+		k.end = end
+		v.wg.Go(func() { defer end(); k.run(ctx) })
+	}
+	v.mu.Lock()
+	v.begin(v.main)
+	v.mu.Unlock()
+	<-ctx.Done()
+	v.mu.Lock()
+	v.over = true
+	v.release()
+	v.mu.Unlock()
+	v.wg.Wait()
+	v.reg.State(v.stopped())
 }
 
-// connection makes one connection and stays with it until it is lost, dropped
-// by a wish to reconnect (nil), or ctx ends.
-func (v *supervisor) connection(ctx context.Context) error {
-	if v.connected {
-		v.state.Restarts++
+// ownerOf is whose connection a call goes over. A call that is nobody's goes
+// over everybody's: it brings nothing of anybody along.
+func (v *supervisor) ownerOf(call ports.ToolCall) owner {
+	switch {
+	case v.cfg.Scope == scopeConversation && call.In != (ports.Conversation{}):
+		return owner{in: call.In}
+	case v.cfg.Scope == scopeConversation, v.cfg.Scope == scopePerson:
+		return owner{person: call.Person}
 	}
-	begun := time.Now()
-	l, s, tools, err := v.connect(ctx)
-	defer v.hangUp(l)
-	v.state.Transport = transportOf(l)
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	if err != nil {
-		v.degraded(l, err, 0)
-		return err
-	}
-	v.log.Info("mcp_server_connected", "tools", len(tools.tools), "protocol", s.version, "peer", s.peer, "dur", time.Since(begun))
-	v.connected = true
-	v.state.Protocol, v.state.Peer = s.version, s.peer
-	v.login.Store(nil)
-	v.state.Login = ""
-	v.setSession(s)
-	v.offer(l, tools)
-	v.settleWishes(nil)
-	err = v.serve(ctx, s, l)
-	v.setSession(nil)
-	if err != nil && ctx.Err() == nil {
-		v.degraded(l, err, time.Since(begun))
-	}
-	return err
+	return owner{}
 }
 
-// connect makes a link, shakes hands and lists the tools, within the time-out.
-// The link is there beside an error too.
-func (v *supervisor) connect(ctx context.Context) (link, *session, *listing, error) {
-	ctx, cancel := context.WithTimeout(ctx, v.cfg.Timeout)
-	defer cancel()
-	l, s, err := v.establish(ctx)
-	if err != nil {
-		return l, nil, nil, err
-	}
-	tools, err := s.list(ctx, v.wanted(s))
-	return l, s, tools, err
-}
-
-// hangUp closes l. Nobody is told more than the log: the next try is what counts.
-func (v *supervisor) hangUp(l link) {
-	if err := l.Close(); err != nil {
-		v.log.Error("mcp_server_unkillable", "err", err)
-	}
-}
-
-// offer registers the tools and says that they are ready, in this order.
-func (v *supervisor) offer(l link, tools *listing) {
-	catalog := ports.Catalog{Tools: make([]ports.ToolPort, 0, len(tools.tools))}
-	for _, d := range tools.tools {
-		catalog.Tools = append(catalog.Tools, &tool{source: v.Source, def: d})
-	}
-	v.reg.Register(catalog)
-	v.offered = tools.tools
-	v.state.RetryIn = 0
-	v.state.Err = v.cfg.redactor().Replace(tools.note())
-	if v.state.Err != "" {
-		v.log.Warn("mcp_tools_dropped", "err", v.state.Err)
-	}
-	v.hear(l)
-	v.report(ports.PhaseReady)
-}
-
-// serve watches over a connection that works. nil: somebody wishes a new one.
-func (v *supervisor) serve(ctx context.Context, s *session, l link) error {
-	listening, stop := context.WithCancel(ctx)
-	var listener sync.WaitGroup
-	listener.Go(func() { s.listen(listening) })
-	defer listener.Wait()
-	defer stop()
-	var relist <-chan time.Time
-	listed := time.Now()
-	listen := time.NewTicker(stderrEvery)
-	defer listen.Stop()
+// claim gives the keeper of a call, which stays until it is unclaimed. It waits
+// for room among the connections, for as long as ctx allows.
+func (v *supervisor) claim(ctx context.Context, who owner) (*keeper, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
 	for {
+		if v.over {
+			return nil, errNotRun
+		}
+		if k := v.find(who); k != nil {
+			k.users++
+			return k, nil
+		}
+		v.queue++
+		v.makeRoom()
+		left := v.left
+		v.mu.Unlock()
 		select {
+		case <-left:
 		case <-ctx.Done():
-			return ctx.Err()
-		case <-l.Lost():
-			return l.Err()
-		case wish := <-v.redials:
-			v.waiting = append(v.waiting, wish)
-			v.report(ports.PhaseConnecting)
-			return nil
-		case <-s.changed:
-			relist = time.After(max(settle, listPause-time.Since(listed)))
-		case <-relist:
-			relist = nil
-			v.relist(ctx, s, l)
-			listed = time.Now()
-		case <-listen.C:
-			if _, at := l.Stderr(); at != v.stderrAt {
-				v.hear(l)
-				v.report(ports.PhaseReady)
-			}
+		}
+		v.mu.Lock()
+		v.queue--
+		if ctx.Err() != nil {
+			return nil, waited(ctx, "all connections to the server are in use by others")
 		}
 	}
 }
 
-// relist replaces the catalog if it changed: a stream that was cut off, and a
-// server that announces at random, are no news. If the server cannot say what it has, what it
-// last had stays.
-func (v *supervisor) relist(ctx context.Context, s *session, l link) {
-	bounded, cancel := context.WithTimeout(ctx, v.cfg.Timeout)
-	defer cancel()
-	tools, err := s.list(bounded, v.wanted(s))
+// find gives the keeper of an owner, if need be a new one; nil: there is no room
+// for one yet, or the one that there was has not left yet. Callers hold mu.
+func (v *supervisor) find(who owner) *keeper {
+	if who == (owner{}) {
+		return v.main
+	}
+	k := v.own[who]
 	switch {
-	case err == nil && v.state.Err == v.cfg.redactor().Replace(tools.note()) && reflect.DeepEqual(tools.tools, v.offered):
-		v.log.Debug("mcp_tools_unchanged", "tools", len(tools.tools))
-	case err == nil:
-		v.log.Info("mcp_tools_changed", "tools", len(tools.tools))
-		v.offer(l, tools)
-	case ctx.Err() == nil && !isClosed(l.Lost()):
-		v.state.Err = v.words(err)
-		v.log.Warn("mcp_tools_unlisted", "kind", kindOf(err), "err", v.state.Err)
-		v.report(ports.PhaseReady)
-	}
-}
-
-// degraded notes a failed or lost connection and when the next try is. held is
-// how long it worked.
-func (v *supervisor) degraded(l link, err error, held time.Duration) {
-	if held >= healthy {
-		v.retry.Reset()
-	}
-	v.state.RetryIn = v.retryIn(err)
-	v.login.Store(loginOf(err))
-	v.state.Login = ""
-	if login := loginOf(err); login != nil {
-		v.state.Login = login.url
-	}
-	v.hear(l)
-	words := v.words(err)
-	if words != v.state.Err || held > 0 {
-		v.logFailure(err, words)
-	}
-	v.state.Err = words
-	v.settleWishes(err)
-	v.report(ports.PhaseDegraded)
-}
-
-// retryIn is when to try again after a failure.
-func (v *supervisor) retryIn(err error) time.Duration {
-	next := v.retry.NextBackOff()
-	var lost *lostError
-	switch {
-	case loginOf(err) != nil:
-		return loginRetry
-	case errors.Is(err, errNoCommand), errors.Is(err, errFlood):
-		return lastRetry // somebody has to install or mend it
-	case errors.As(err, &lost):
-		return max(next, lost.after)
-	}
-	return next
-}
-
-// logFailure says why the connection failed, with what the server said last.
-func (v *supervisor) logFailure(err error, words string) {
-	attrs := []any{"kind", kindOf(err), "err", words}
-	if said := v.state.Stderr; len(said) > 0 {
-		attrs = append(attrs, "stderr", said[max(0, len(said)-loggedStderr):])
-	}
-	v.log.Warn("mcp_connection_failed", attrs...)
-}
-
-// loginChanged is closed when a login was given; nil if there is none to give.
-func (v *supervisor) loginChanged() <-chan struct{} {
-	if v.deps.Login == nil {
+	case k != nil && k.leaving == "":
+		return k
+	case k != nil || len(v.own) >= maxConnections:
 		return nil
 	}
-	return v.deps.Login.Changed()
+	k = newKeeper(v, who)
+	v.own[who] = k
+	v.begin(k)
+	return k
 }
 
-// pause waits for the next try, for somebody who wishes it now, or for a login.
-func (v *supervisor) pause(ctx context.Context, err error, login <-chan struct{}) {
-	if err == nil {
-		return
+// makeRoom has as many connections leave as calls wait, those first that were not
+// used for longest. Callers hold mu.
+func (v *supervisor) makeRoom() {
+	var idle []*keeper
+	wanted := v.queue - (maxConnections - len(v.own))
+	for _, k := range v.own {
+		switch {
+		case k.leaving != "":
+			wanted--
+		case k.users == 0:
+			idle = append(idle, k)
+		}
 	}
-	t := time.NewTimer(v.state.RetryIn)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return
-	case wish := <-v.redials:
-		v.waiting = append(v.waiting, wish)
-		v.report(ports.PhaseConnecting)
-	case <-login:
-	case <-t.C:
+	slices.SortFunc(idle, func(a, b *keeper) int { return a.used.Compare(b.used) })
+	for _, k := range idle[:max(0, min(wanted, len(idle)))] {
+		k.leave(reasonIdle)
 	}
 }
 
-func (v *supervisor) settleWishes(err error) {
-	for _, wish := range v.waiting {
-		wish <- err
+// dropOwn ends the connections that people and conversations have of their own.
+func (v *supervisor) dropOwn() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, k := range v.own {
+		k.leave(reasonReconnect)
 	}
-	v.waiting = nil
 }
 
-func (v *supervisor) hear(l link) {
-	v.state.Stderr, v.stderrAt = l.Stderr()
+// release wakes the calls that wait for room. Callers hold mu.
+func (v *supervisor) release() {
+	close(v.left)
+	v.left = make(chan struct{})
 }
 
-func (v *supervisor) report(p ports.Phase) {
-	v.state.Phase = p
+// offer registers the tools if they are others than before, and reports whether
+// they are. note is what is wrong with them.
+func (v *supervisor) offer(specs []ports.ToolSpec, note string) bool {
+	v.telling.Lock()
+	defer v.telling.Unlock()
+	v.mu.Lock()
+	note = v.cfg.redactor().Replace(note)
+	news := !v.known || !reflect.DeepEqual(specs, v.offered)
+	worse := note != "" && note != v.note
+	v.known, v.note = true, note
+	v.mu.Unlock()
+	if worse {
+		v.log.Warn("mcp_tools_dropped", "err", note)
+	}
+	if !news {
+		return false
+	}
+	catalog := ports.Catalog{Tools: make([]ports.ToolPort, 0, len(specs))}
+	for _, spec := range specs {
+		catalog.Tools = append(catalog.Tools, &tool{source: v.Source, spec: spec})
+	}
+	v.offered = specs
+	v.reg.Register(catalog)
+	return true
+}
+
+// report tells how the server stands.
+func (v *supervisor) report() {
+	v.telling.Lock()
+	defer v.telling.Unlock()
+	v.reg.State(v.standing())
+}
+
+// standing is the state of the whole: that of everybody's connection, unless it
+// rests; then of the one among the others that works best.
+func (v *supervisor) standing() ports.State {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	shown, trouble := v.main, v.main.words
+	order := []ports.Phase{ports.PhaseIdle, ports.PhaseDegraded, ports.PhaseConnecting, ports.PhaseReady}
 	out := v.state
-	out.Stderr = slices.Clone(v.state.Stderr)
-	v.reg.State(out)
+	for _, k := range v.own {
+		if v.main.phase == ports.PhaseIdle && slices.Index(order, k.phase) > slices.Index(order, shown.phase) {
+			shown = k
+		}
+		if k.conn != nil {
+			out.Connections++
+		}
+	}
+	if v.main.conn != nil {
+		out.Connections++
+	}
+	if shown != v.main {
+		trouble = shown.words
+	}
+	out.Phase, out.RetryIn, out.Err = shown.phase, shown.retryIn, trouble
+	if trouble == "" {
+		out.Err = v.note
+	}
+	out.Stderr = slices.Clone(out.Stderr)
+	return out
+}
+
+func (v *supervisor) stopped() ports.State {
+	out := v.standing()
+	out.Phase, out.RetryIn = ports.PhaseStopped, 0
+	return out
+}
+
+// waited is the error of a call that waited in vain and was never sent.
+func waited(ctx context.Context, why string) error {
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return ctx.Err()
+	}
+	return &lostError{reason: why, cause: ctx.Err()}
 }

@@ -1,0 +1,234 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/sony/gobreaker/v2"
+
+	"dragoman/ports"
+)
+
+const (
+	// settle is how long the tools must have stayed as they are before they are
+	// listed again: servers announce changes one by one.
+	settle = 200 * time.Millisecond
+	// listPause is the least time between two lists: a server that announces a
+	// change whenever it is asked does not keep us busy.
+	listPause = time.Second
+	// stderrEvery is how often news on stderr are looked for.
+	stderrEvery = 2 * time.Second
+	// maxUnanswered is how many calls in a row may fail to be answered before a
+	// server gets no further ones for a while.
+	maxUnanswered = 5
+	// barFor is that while. Then the server is asked whether it is there.
+	barFor = 30 * time.Second
+)
+
+// connection is a session that calls use, and how it bears up.
+type connection struct {
+	*keeper
+	session *session
+	link    link
+	breaker *gobreaker.TwoStepCircuitBreaker[struct{}]
+	barred  atomic.Bool   // calls are refused, whatever the breaker says
+	doubts  chan struct{} // has room for one: a call was not answered in time
+	tripped chan struct{} // has room for one: too many calls were not
+	asked   chan error    // nil, or what will come of a ping
+	again   <-chan time.Time
+}
+
+func newConnection(k *keeper, s *session, l link) *connection {
+	c := &connection{keeper: k, session: s, link: l, doubts: make(chan struct{}, 1), tripped: make(chan struct{}, 1)}
+	c.breaker = gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
+		MaxRequests: 1,
+		Timeout:     barFor / 2, // barred holds for longer, until the server has answered a ping
+		ReadyToTrip: func(n gobreaker.Counts) bool { return n.ConsecutiveFailures >= maxUnanswered },
+		OnStateChange: func(_ string, _, to gobreaker.State) {
+			if to == gobreaker.StateOpen {
+				c.barred.Store(true)
+				nudge(c.tripped)
+			}
+		},
+		IsExcluded: func(err error) bool { return errors.Is(err, errNoVerdict) },
+	})
+	return c
+}
+
+// serve watches over the connection. nil: somebody wishes a new one.
+func (c *connection) serve(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var relist, idle <-chan time.Time
+	listed := time.Now()
+	listen := time.NewTicker(stderrEvery)
+	defer listen.Stop()
+	if c.cfg.IdleStop > 0 {
+		idle = time.After(c.cfg.IdleStop)
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-c.link.Lost():
+			return c.link.Err()
+		case wish := <-c.wishes():
+			c.grant(wish)
+			return nil
+		case <-c.news():
+			relist = time.After(max(settle, listPause-time.Since(listed)))
+		case <-relist:
+			relist = nil
+			c.relist(ctx)
+			listed = time.Now()
+		case <-listen.C:
+			if c.hear(c.link) {
+				c.report()
+			}
+		case <-idle:
+			left, gone := c.letGo()
+			if gone {
+				return errIdle
+			}
+			idle = time.After(left)
+		case <-c.tripped:
+			c.bar(fmt.Sprintf("%d calls in a row were not answered", maxUnanswered))
+		case <-c.doubts:
+			c.ask(ctx)
+		case <-c.again:
+			c.again = nil
+			c.ask(ctx)
+		case err := <-c.asked:
+			if err := c.judge(ctx, err); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// news are of everybody's connection alone: what one person's server offers is
+// nobody else's business.
+func (c *connection) news() <-chan struct{} {
+	if c.isMain() {
+		return c.session.changed
+	}
+	return nil
+}
+
+// relist replaces the catalog if it changed: a stream that was cut off, and a
+// server that announces at random, are no news. If the server cannot say what it has, what it
+// last had stays.
+func (c *connection) relist(ctx context.Context) {
+	bounded, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
+	defer cancel()
+	tools, err := c.session.list(bounded, c.cfg.Trusted, c.cfg.MaxMessageBytes)
+	switch {
+	case err == nil:
+		if c.offerAll(ctx, tools) {
+			c.log.Info("mcp_tools_changed", "tools", len(tools.specs))
+		} else {
+			c.log.Debug("mcp_tools_unchanged", "tools", len(tools.specs))
+		}
+		c.remark("")
+	case ctx.Err() == nil && !isClosed(c.link.Lost()):
+		c.remark(c.explain(err))
+		c.log.Warn("mcp_tools_unlisted", "kind", kindOf(err), "err", c.explain(err))
+	}
+	c.report()
+}
+
+// errNoVerdict says of a call that it tells nothing about the server.
+var errNoVerdict = errors.New("no verdict")
+
+// admit lets a call through if the server is trusted with one now. settle is to
+// be told the verdict.
+func (c *connection) admit() (settle func(verdict error), err error) {
+	if !c.barred.Load() {
+		settle, err = c.breaker.Allow()
+	}
+	if settle == nil {
+		return nil, &lostError{reason: "the server does not answer: it gets no calls for a while", after: barFor}
+	}
+	return settle, nil
+}
+
+// verdict is what a call tells about the server: nil if it works, whatever it
+// said; the error if it did not answer; errNoVerdict if that is not known, as of
+// a call that was given up before its time.
+func (c *connection) verdict(err error, took time.Duration) error {
+	var lost *lostError
+	switch {
+	case errors.Is(err, context.DeadlineExceeded) && took >= c.cfg.CallTimeout/2:
+		nudge(c.doubts)
+		return err
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled), errors.Is(err, errLineTooLong):
+		return errNoVerdict
+	case errors.As(err, &lost) && lost.sent && lost.after == 0:
+		return err
+	case errors.As(err, &lost):
+		return errNoVerdict
+	}
+	return nil
+}
+
+// bar refuses calls for a while, and then looks again.
+func (c *connection) bar(why string) {
+	c.barred.Store(true)
+	c.again = time.After(barFor)
+	c.doubt(why+"; the server gets no further ones until it answers a ping", barFor)
+}
+
+// ask pings the server beside the serving: it may hang.
+func (c *connection) ask(ctx context.Context) {
+	if c.asked != nil {
+		return
+	}
+	asked := make(chan error, 1)
+	c.asked = asked
+	c.wg.Go(func() {
+		ctx, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
+		defer cancel()
+		asked <- c.ping(ctx)
+	})
+}
+
+// ping is nil if the server answers, be it that it knows no ping: revision
+// 2026-07-28 has none.
+func (c *connection) ping(ctx context.Context) error {
+	_, err := c.session.request(ctx, "ping", nil)
+	var lost *lostError
+	if errors.Is(err, context.DeadlineExceeded) || errors.As(err, &lost) && lost.after == 0 {
+		return err
+	}
+	return nil
+}
+
+// judge draws the conclusions of a ping. A server that does not answer it gets
+// no calls for a while; if it then answers neither, the connection is over (the
+// error), unless a call still runs: it may be busy with that.
+func (c *connection) judge(ctx context.Context, err error) error {
+	c.asked = nil
+	switch {
+	case ctx.Err() != nil, isClosed(c.link.Lost()):
+	case err == nil && c.barred.Load() && c.again == nil:
+		c.barred.Store(false)
+		c.turn(ports.PhaseReady)
+	case err == nil:
+	case !c.barred.Load(), len(c.slots) > 0:
+		c.bar("calls and a ping were not answered")
+	case c.again == nil:
+		return &lostError{reason: "the server answers neither calls nor pings", cause: err}
+	}
+	return nil
+}
+
+// nudge sends where there is room for one.
+func nudge(to chan<- struct{}) {
+	select {
+	case to <- struct{}{}:
+	default:
+	}
+}
