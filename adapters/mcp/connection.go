@@ -45,7 +45,7 @@ func newConnection(k *keeper, s *session, l link) *connection {
 	c := &connection{keeper: k, session: s, link: l, doubts: make(chan struct{}, 1), tripped: make(chan struct{}, 1)}
 	c.breaker = gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
 		MaxRequests: 1,
-		Timeout:     barFor / 2, // barred holds for longer, until the server has answered a ping
+		Timeout:     k.barFor / 2, // barred holds for longer, until the server has answered a ping
 		ReadyToTrip: func(n gobreaker.Counts) bool { return n.ConsecutiveFailures >= maxUnanswered },
 		OnStateChange: func(_ string, _, to gobreaker.State) {
 			if to == gobreaker.StateOpen {
@@ -150,7 +150,7 @@ func (c *connection) admit() (settle func(verdict error), err error) {
 		settle, err = c.breaker.Allow()
 	}
 	if settle == nil {
-		return nil, &lostError{reason: "the server does not answer: it gets no calls for a while", after: barFor}
+		return nil, &lostError{reason: "the server does not answer: it gets no calls for a while", after: c.barFor}
 	}
 	return settle, nil
 }
@@ -177,8 +177,8 @@ func (c *connection) verdict(err error, took time.Duration) error {
 // bar refuses calls for a while, and then looks again.
 func (c *connection) bar(why string) {
 	c.barred.Store(true)
-	c.again = time.After(barFor)
-	c.doubt(why+"; the server gets no further ones until it answers a ping", barFor)
+	c.again = time.After(c.barFor)
+	c.doubt(why+"; the server gets no further ones until it answers a ping", c.barFor)
 }
 
 // ask pings the server beside the serving: it may hang.

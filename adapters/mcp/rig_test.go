@@ -188,10 +188,15 @@ func gone(t *testing.T, pid int) {
 
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(10 * time.Second)
+	eventuallyWithin(t, 10*time.Second, what, is)
+}
+
+func eventuallyWithin(t *testing.T, within time.Duration, what string, is func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(within)
 	for !is() {
 		if time.Now().After(deadline) {
-			t.Fatalf("not so after 10 s: %s", what)
+			t.Fatalf("not so after %s: %s", within, what)
 		}
 		<-time.After(5 * time.Millisecond)
 	}

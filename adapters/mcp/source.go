@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync/atomic"
+	"time"
 
 	"dragoman/ports"
 )
@@ -15,6 +16,7 @@ type Source struct {
 	deps    Deps
 	log     *slog.Logger
 	dial    func(Config, *slog.Logger) link
+	barFor  time.Duration // how long calls are refused when a server does not answer
 	present atomic.Pointer[supervisor] // of the present Run; nil between two
 }
 
@@ -33,7 +35,7 @@ func New(cfg Config, deps Deps) (*Source, error) {
 	if deps.Log == nil {
 		deps.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Source{cfg: cfg, deps: deps, log: deps.Log, dial: dial}, nil
+	return &Source{cfg: cfg, deps: deps, log: deps.Log, dial: dial, barFor: barFor}, nil
 }
 
 // Run connects, registers the server's tools and keeps connected until ctx

@@ -1,146 +1,18 @@
+//go:build unix
+
 package mcp
 
 import (
-	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/mark3labs/mcp-go/client/transport"
-	"github.com/mark3labs/mcp-go/mcp"
-
 	"dragoman/ports"
 )
-
-// memory is a link to a server in this process: the supervisor is tested in a
-// bubble, where time is free and children are not.
-type memory struct {
-	refuse error                       // of Start
-	list   func(n int) (string, error) // the n-th answer to tools/list, from 1
-
-	mu     sync.Mutex
-	lists  int
-	notify func(mcp.JSONRPCNotification)
-	lost   chan struct{}
-	once   sync.Once
-}
-
-var _ link = (*memory)(nil)
-
-func newMemory() *memory {
-	return &memory{lost: make(chan struct{}), list: func(int) (string, error) {
-		return `{"tools":[{"name":"one","inputSchema":{"type":"object"}}]}`, nil
-	}}
-}
-
-func (m *memory) Start(context.Context) error                                     { return m.refuse }
-func (m *memory) Lost() <-chan struct{}                                           { return m.lost }
-func (m *memory) Err() error                                                      { return &lostError{reason: "the line was cut"} }
-func (m *memory) Stderr() ([]string, int)                                         { return nil, 0 }
-func (m *memory) GetSessionId() string                                            { return "" }
-func (m *memory) SetPulse(func(context.Context) error)                            {}
-func (m *memory) SetRequestHandler(transport.RequestHandler)                      {}
-func (m *memory) SetNotificationHandler(h func(mcp.JSONRPCNotification))          { m.notify = h }
-func (m *memory) SendNotification(context.Context, mcp.JSONRPCNotification) error { return nil }
-func (m *memory) Close() error                                                    { m.cut(); return nil }
-func (m *memory) cut()                                                            { m.once.Do(func() { close(m.lost) }) }
-
-func (m *memory) changed() {
-	n := mcp.JSONRPCNotification{}
-	n.Method = "notifications/tools/list_changed"
-	m.notify(n)
-}
-
-func (m *memory) listed() int {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.lists
-}
-
-func (m *memory) SendRequest(ctx context.Context, r transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
-	answer := func(result string) *transport.JSONRPCResponse {
-		return &transport.JSONRPCResponse{ID: r.ID, Result: json.RawMessage(result)}
-	}
-	switch r.Method {
-	case methodDiscover:
-		return &transport.JSONRPCResponse{ID: r.ID, Error: &mcp.JSONRPCErrorDetails{Code: mcp.METHOD_NOT_FOUND, Message: "no such method"}}, nil
-	case "initialize":
-		return answer(`{"protocolVersion":"2025-11-25","serverInfo":{"name":"memory","version":"1"}}`), nil
-	case "tools/list":
-		m.mu.Lock()
-		m.lists++
-		n := m.lists
-		m.mu.Unlock()
-		result, err := m.list(n)
-		return answer(result), err
-	}
-	<-ctx.Done()
-	return nil, ctx.Err()
-}
-
-// watched is a source over links that a test makes, and the states it told,
-// each with its time since the start.
-type watched struct {
-	*Source
-	stop   context.CancelFunc
-	done   chan struct{}
-	begun  time.Time
-	mu     sync.Mutex
-	states []ports.State
-	times  []time.Duration
-	tools  []ports.ToolPort
-}
-
-func watch(t *testing.T, dial func(n int) *memory) *watched {
-	src, err := New(Config{Command: "unused"}, Deps{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	dials := 0
-	src.dial = func(Config, *slog.Logger) link { dials++; return dial(dials) }
-	ctx, cancel := context.WithCancel(t.Context())
-	w := &watched{Source: src, stop: cancel, done: make(chan struct{}), begun: time.Now()}
-	go func() { defer close(w.done); _ = src.Run(ctx, w) }()
-	return w
-}
-
-func (w *watched) end() { w.stop(); <-w.done }
-
-func (w *watched) Register(c ports.Catalog) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.tools = c.Tools
-}
-
-func (w *watched) State(s ports.State) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.states = append(w.states, s)
-	w.times = append(w.times, time.Since(w.begun))
-}
-
-func (w *watched) last() ports.State {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.states[len(w.states)-1]
-}
-
-func (w *watched) phases() []ports.Phase {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	var phases []ports.Phase
-	for _, s := range w.states {
-		phases = append(phases, s.Phase)
-	}
-	return phases
-}
 
 func TestRetriesBackOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
