@@ -16,7 +16,7 @@ type Source struct {
 	deps    Deps
 	log     *slog.Logger
 	dial    func(Config, *slog.Logger) link
-	barFor  time.Duration // how long calls are refused when a server does not answer
+	barFor  time.Duration              // how long calls are refused when a server does not answer
 	present atomic.Pointer[supervisor] // of the present Run; nil between two
 }
 
