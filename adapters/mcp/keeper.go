@@ -161,7 +161,11 @@ func (k *keeper) connection(ctx context.Context) error {
 		k.fail(l, err, never)
 		return err
 	}
-	k.log.Info("mcp_server_connected", "tools", len(tools.specs), "protocol", s.protocol, "peer", s.peer, "dur", time.Since(begun))
+	attrs := []any{"protocol", s.protocol, "peer", s.peer, "dur", time.Since(begun)}
+	if k.isMain() {
+		attrs = append(attrs, "tools", len(tools.specs))
+	}
+	k.log.Info("mcp_server_connected", attrs...)
 	begun = time.Now()
 	k.connected = true
 	c := newConnection(k, s, l)
@@ -188,7 +192,7 @@ func (k *keeper) connect(ctx context.Context) (link, *session, *listing, error) 
 	defer cancel()
 	l, s, err := k.establish(ctx)
 	if err != nil || !k.isMain() {
-		return l, s, new(listing), err
+		return l, s, nil, err
 	}
 	tools, err := s.list(ctx, k.cfg.Trusted, k.cfg.MaxMessageBytes)
 	return l, s, tools, err

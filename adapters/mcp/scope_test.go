@@ -130,7 +130,7 @@ func TestTheConnectionThatWasIdleForLongestMakesRoom(t *testing.T) {
 		}
 		w.wantCall(t, "0", "link 2") // so that 1 and 2 were idle for longest
 		w.wantCall(t, "new", fmt.Sprint("link ", maxConnections+2))
-		if s := w.last(); s.Connections != maxConnections+1 { // everybody's is there too
+		if s := w.wantPhase(t, ports.PhaseReady); s.Connections != maxConnections+1 { // everybody's is there too
 			t.Errorf("%d connections", s.Connections)
 		}
 		w.wantCall(t, "0", "link 2")
@@ -144,7 +144,7 @@ func TestTheConnectionThatWasIdleForLongestMakesRoom(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if s := w.last(); s.Connections != maxConnections+1 {
+		if s := w.wantPhase(t, ports.PhaseReady); s.Connections != maxConnections+1 {
 			t.Errorf("%d connections", s.Connections)
 		}
 		w.end()

@@ -54,6 +54,9 @@ func (s *Source) Run(ctx context.Context, reg ports.Registrar) error {
 	return ctx.Err()
 }
 
+// Timeout is how long a connection and the list of the tools may take.
+func (s *Source) Timeout() time.Duration { return s.cfg.Timeout }
+
 // Reconnect drops all connections, makes a new one now and tells what came of
 // it. Calls in flight fail with KindUnsure. If the source is not running it
 // is KindUnavailable.
