@@ -37,7 +37,7 @@ func (s *moody) link(n int) *memory {
 	}
 	m.ping = func() error {
 		if s.deaf.Load() {
-			time.Sleep(defaultTimeout)
+			<-time.After(defaultTimeout)
 			return context.DeadlineExceeded
 		}
 		return nil
@@ -170,7 +170,7 @@ func TestAServerThatHangsIsReplaced(t *testing.T) {
 		w.wantPhase(t, ports.PhaseReady) // it is not asked while nobody calls it
 		_, err := w.call(t.Context(), "ann")
 		wantKind(t, err, ports.KindTimeout, "")
-		time.Sleep(defaultTimeout)
+		<-time.After(defaultTimeout)
 		if state := w.wantPhase(t, ports.PhaseDegraded); !strings.Contains(state.Err, "a ping") {
 			t.Errorf("the state is %+v", state)
 		}

@@ -147,7 +147,7 @@ var errNoVerdict = errors.New("no verdict")
 // be told the verdict.
 func (c *connection) admit() (settle func(verdict error), err error) {
 	if !c.barred.Load() {
-		settle, err = c.breaker.Allow()
+		settle, _ = c.breaker.Allow() // nil if it may not pass
 	}
 	if settle == nil {
 		return nil, &lostError{reason: "the server does not answer: it gets no calls for a while", after: c.barFor}

@@ -6,6 +6,14 @@
 //     or dead shows in its State and fails the calls to its own tools; it costs
 //     a bounded amount of memory (max_message_bytes for a message, as much for
 //     all tool definitions) and never blocks a caller beyond its deadline.
+//   - There is a connection when it is wanted (start, idle_stop), and for those who
+//     share it (scope): a call never goes over a connection of somebody else.
+//     There are 64 people's or conversations' at most. Their servers are not
+//     asked for their tools: what one person's server offers is not registered
+//     for all.
+//   - A server that does not answer costs the calls that it was given, and then
+//     none: they fail at once until it answers a ping. It is replaced if it does
+//     not, unless it still works on a call.
 //   - A call runs once. A connection that is lost fails the calls in flight:
 //     with KindUnsure if the server may have had them, with KindUnavailable if
 //     they were not sent. One thing alone is sent again, once: what an HTTP
@@ -32,7 +40,10 @@
 //	establish  which link the server of a url speaks over
 //	session    the MCP handshake and requests over any link
 //	catalog    tools/list → tools; content: tools/call → a result
-//	Source     keeps a session alive and the catalog registered
+//	connection a session that calls use, and whether it bears up
+//	keeper     makes one connection, again and again, and lends it to calls
+//	supervisor the keepers of one Run: one catalog and one state of them
+//	Source     the tool source; known: its tools, from one start to the next
 //
 // link is mcp-go's transport.BidirectionalInterface with the news of its loss.
 // Another transport is another link, made by dial; nothing above it changes.

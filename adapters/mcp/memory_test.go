@@ -42,7 +42,6 @@ func newMemory() *memory {
 	}}
 }
 
-func (m *memory) Start(context.Context) error                                     { time.Sleep(m.takes); return m.refuse }
 func (m *memory) Lost() <-chan struct{}                                           { return m.lost }
 func (m *memory) Err() error                                                      { return &lostError{reason: "the line was cut"} }
 func (m *memory) Stderr() ([]string, int)                                         { return nil, 0 }
@@ -50,8 +49,15 @@ func (m *memory) GetSessionId() string                                          
 func (m *memory) SetRequestHandler(transport.RequestHandler)                      {}
 func (m *memory) SetNotificationHandler(h func(mcp.JSONRPCNotification))          { m.notify = h }
 func (m *memory) SendNotification(context.Context, mcp.JSONRPCNotification) error { return nil }
-func (m *memory) Close() error                                                    { m.cut(); time.Sleep(m.takes); return nil }
+func (m *memory) Close() error                                                    { m.cut(); <-time.After(m.takes); return nil }
 func (m *memory) cut()                                                            { m.once.Do(func() { close(m.lost) }) }
+
+func (m *memory) Start(ctx context.Context) error {
+	if !sleep(ctx, m.takes) {
+		return ctx.Err()
+	}
+	return m.refuse
+}
 
 func (m *memory) changed() {
 	n := mcp.JSONRPCNotification{}
