@@ -77,7 +77,7 @@ const (
 
 // complete gives c with its defaults, or what is wrong with it.
 func (c Config) complete() (Config, error) {
-	for _, check := range []func(*Config) error{(*Config).checkTransport, (*Config).checkCommand, (*Config).checkURL, (*Config).checkLife} {
+	for _, check := range []func(*Config) error{(*Config).checkTransport, (*Config).checkCommand, (*Config).checkURL, (*Config).checkLogin, (*Config).checkLife} {
 		if err := check(&c); err != nil {
 			return c, err
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -61,9 +62,15 @@ func newConnection(k *keeper, s *session, l link) *connection {
 // serve watches over the connection. nil: somebody wishes a new one.
 func (c *connection) serve(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	var relist, idle <-chan time.Time
 	listed := time.Now()
+	var listener sync.WaitGroup
+	if c.isMain() {
+		listener.Go(func() { c.session.listen(ctx) })
+	}
+	defer listener.Wait()
+	defer cancel() // first, so that it ends
+	login := c.loginChanged()
 	listen := time.NewTicker(stderrEvery)
 	defer listen.Stop()
 	if c.cfg.IdleStop > 0 {
@@ -88,6 +95,9 @@ func (c *connection) serve(ctx context.Context) error {
 			if c.hear(c.link) {
 				c.report()
 			}
+		case <-login: // what calls were refused for may work now
+			login = c.loginChanged()
+			c.wantLogin("")
 		case <-idle:
 			left, gone := c.letGo()
 			if gone {
@@ -124,18 +134,18 @@ func (c *connection) news() <-chan struct{} {
 func (c *connection) relist(ctx context.Context) {
 	bounded, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
 	defer cancel()
-	tools, err := c.session.list(bounded, c.cfg.Trusted, c.cfg.MaxMessageBytes)
+	tools, err := c.session.list(bounded, c.Source.wanted(c.session))
 	switch {
 	case err == nil:
 		if c.offerAll(ctx, tools) {
-			c.log.Info("mcp_tools_changed", "tools", len(tools.specs))
+			c.log.Info("mcp_tools_changed", "tools", len(tools.tools))
 		} else {
-			c.log.Debug("mcp_tools_unchanged", "tools", len(tools.specs))
+			c.log.Debug("mcp_tools_unchanged", "tools", len(tools.tools))
 		}
 		c.remark("")
 	case ctx.Err() == nil && !isClosed(c.link.Lost()):
-		c.remark(c.explain(err))
-		c.log.Warn("mcp_tools_unlisted", "kind", kindOf(err), "err", c.explain(err))
+		c.remark(c.Source.words(err))
+		c.log.Warn("mcp_tools_unlisted", "kind", kindOf(err), "err", c.Source.words(err))
 	}
 	c.report()
 }
@@ -160,6 +170,9 @@ func (c *connection) admit() (settle func(verdict error), err error) {
 // a call that was given up before its time.
 func (c *connection) verdict(err error, took time.Duration) error {
 	var lost *lostError
+	if login := loginOf(err); login != nil && login.url != "" {
+		c.wantLogin(login.url)
+	}
 	switch {
 	case errors.Is(err, context.DeadlineExceeded) && took >= c.cfg.CallTimeout/2:
 		nudge(c.doubts)
@@ -198,7 +211,7 @@ func (c *connection) ask(ctx context.Context) {
 // ping is nil if the server answers, be it that it knows no ping: revision
 // 2026-07-28 has none.
 func (c *connection) ping(ctx context.Context) error {
-	_, err := c.session.request(ctx, "ping", nil)
+	err := c.session.alive(ctx)
 	var lost *lostError
 	if errors.Is(err, context.DeadlineExceeded) || errors.As(err, &lost) && lost.after == 0 {
 		return err

@@ -43,12 +43,13 @@ type keeper struct {
 	owner     owner
 	log       *slog.Logger
 	retry     *backoff.ExponentialBackOff
-	heard     int           // changes with what the server prints
-	connected bool          // has been, since it rested last
-	waiting   []redial      // wishes that the next connection fulfils
-	slots     chan struct{} // one for each call that runs
-	wanted    chan struct{} // has room for one: a call waits for a connection
-	gone      chan struct{} // closed when it has ended
+	heard     int             // changes with what the server prints
+	connected bool            // has been, since it rested last
+	login     <-chan struct{} // closed when a login was given since the last try
+	waiting   []redial        // wishes that the next connection fulfils
+	slots     chan struct{}   // one for each call that runs
+	calls     chan struct{}   // has room for one: a call waits for a connection
+	gone      chan struct{}   // closed when it has ended
 
 	// What follows is guarded by the supervisor's mu.
 	end      func() // ends it; set when it begins
@@ -77,7 +78,7 @@ func newKeeper(v *supervisor, who owner) *keeper {
 		log = log.With("conversation", who.in.String())
 	}
 	return &keeper{
-		supervisor: v, owner: who, log: log, retry: retry, slots: make(chan struct{}, v.cfg.MaxParallel), wanted: make(chan struct{}, 1),
+		supervisor: v, owner: who, log: log, retry: retry, slots: make(chan struct{}, v.cfg.MaxParallel), calls: make(chan struct{}, 1),
 		gone: make(chan struct{}), changed: make(chan struct{}), hope: true, used: time.Now(), phase: ports.PhaseConnecting,
 	}
 }
@@ -91,6 +92,7 @@ func (k *keeper) run(ctx context.Context) {
 		if rest && !k.rest(ctx) {
 			return
 		}
+		k.login = k.loginChanged() // before the try, or a login in between would be missed
 		switch err := k.connection(ctx); {
 		case ctx.Err() != nil:
 			return
@@ -129,7 +131,7 @@ func (k *keeper) rest(ctx context.Context) bool {
 		select {
 		case <-ctx.Done():
 			return false
-		case <-k.wanted:
+		case <-k.calls:
 		case wish := <-k.wishes():
 			k.grant(wish)
 			return true
@@ -161,9 +163,9 @@ func (k *keeper) connection(ctx context.Context) error {
 		k.fail(l, err, never)
 		return err
 	}
-	attrs := []any{"protocol", s.protocol, "peer", s.peer, "dur", time.Since(begun)}
+	attrs := []any{"protocol", s.version, "peer", s.peer, "dur", time.Since(begun)}
 	if k.isMain() {
-		attrs = append(attrs, "tools", len(tools.specs))
+		attrs = append(attrs, "tools", len(tools.tools))
 	}
 	k.log.Info("mcp_server_connected", attrs...)
 	begun = time.Now()
@@ -194,15 +196,15 @@ func (k *keeper) connect(ctx context.Context) (link, *session, *listing, error) 
 	if err != nil || !k.isMain() {
 		return l, s, nil, err
 	}
-	tools, err := s.list(ctx, k.cfg.Trusted, k.cfg.MaxMessageBytes)
+	tools, err := s.list(ctx, k.wanted(s))
 	return l, s, tools, err
 }
 
 // offerAll registers what the server listed, and keeps it for the next start.
 func (k *keeper) offerAll(ctx context.Context, tools *listing) (news bool) {
-	news = k.offer(tools.specs, tools.note())
+	news = k.offer(tools.tools, tools.note())
 	if news && k.cfg.Start == startLazy {
-		k.remember(ctx, tools.specs)
+		k.remember(ctx, tools.tools)
 	}
 	return news
 }
@@ -236,12 +238,16 @@ func (k *keeper) fail(l link, err error, held time.Duration) {
 	if held >= healthy {
 		k.retry.Reset()
 	}
-	next, words := k.retryAfter(err), k.explain(err)
+	next, words := k.retryAfter(err), k.Source.words(err)
 	k.hear(l)
 	k.mu.Lock()
 	old := k.words
 	k.phase, k.cause, k.words = ports.PhaseDegraded, err, words
 	k.retryIn, k.retryAt = next, time.Now().Add(next)
+	k.state.Login = ""
+	if login := loginOf(err); login != nil {
+		k.state.Login = login.url
+	}
 	k.hope = held >= healthy
 	if held == never {
 		k.failures++
@@ -284,9 +290,18 @@ func (k *keeper) pause(ctx context.Context) bool {
 	case wish := <-k.wishes():
 		k.grant(wish)
 		return false
+	case <-k.login:
 	case <-t.C:
 	}
 	return true
+}
+
+// loginChanged is closed when a login was given; nil if there is none to give.
+func (k *keeper) loginChanged() <-chan struct{} {
+	if k.deps.Login == nil {
+		return nil
+	}
+	return k.deps.Login.Changed()
 }
 
 // wishes are those of an admin to reconnect: everybody's keeper alone hears them.

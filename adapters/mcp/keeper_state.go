@@ -1,8 +1,6 @@
 package mcp
 
 import (
-	"context"
-	"errors"
 	"time"
 
 	"dragoman/ports"
@@ -29,6 +27,17 @@ func (k *keeper) doubt(words string, wait time.Duration) {
 	k.report()
 }
 
+// wantLogin shows the link of a login that a call was refused for; "" takes it back.
+func (k *keeper) wantLogin(url string) {
+	k.mu.Lock()
+	news := k.state.Login != url
+	k.state.Login = url
+	k.mu.Unlock()
+	if news {
+		k.report()
+	}
+}
+
 // remark says what is wrong with a server that works; "" if nothing is.
 func (k *keeper) remark(words string) {
 	k.mu.Lock()
@@ -43,7 +52,9 @@ func (k *keeper) take(c *connection) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.conn = c
-	k.state.Protocol, k.state.Peer = c.session.protocol, c.session.peer
+	k.state.Login = ""
+	k.state.Transport = transportOf(c.link)
+	k.state.Protocol, k.state.Peer = c.session.version, c.session.peer
 	k.announce()
 }
 
@@ -130,12 +141,4 @@ func (k *keeper) hear(l link) (news bool) {
 	news = at != k.heard
 	k.state.Stderr, k.heard = stderr, at
 	return news
-}
-
-// explain is an error as people read it, without the secrets of the config.
-func (k *keeper) explain(err error) string {
-	if errors.Is(err, context.DeadlineExceeded) {
-		err = &timeoutError{within: k.cfg.Timeout, cause: err}
-	}
-	return clip(k.cfg.redactor().Replace(err.Error()), 2*maxErrorText)
 }

@@ -32,13 +32,13 @@ type known struct {
 // knownTool is a tool with its schemas as text: as JSON they would be laid out
 // anew, and a schema is passed on as its server wrote it.
 type knownTool struct {
-	Spec   ports.ToolSpec `json:"spec"`
-	Input  string         `json:"input"`
-	Output string         `json:"output,omitempty"`
+	definition
+	Input  string `json:"input"`
+	Output string `json:"output,omitempty"`
 }
 
 // recall gives the tools that the server had; nil if that is not known.
-func (v *supervisor) recall(ctx context.Context) []ports.ToolSpec {
+func (v *supervisor) recall(ctx context.Context) []definition {
 	if v.deps.Records == nil {
 		return nil
 	}
@@ -55,29 +55,30 @@ func (v *supervisor) recall(ctx context.Context) []ports.ToolSpec {
 	if json.Unmarshal(r.Body, &k) != nil || k.For != v.cfg.identity() || k.Tools == nil {
 		return nil
 	}
-	specs := make([]ports.ToolSpec, len(k.Tools))
+	tools := make([]definition, len(k.Tools))
 	for i, t := range k.Tools {
-		specs[i] = t.Spec
-		specs[i].InputSchema, specs[i].OutputSchema = json.RawMessage(t.Input), nil
+		tools[i] = t.definition
+		spec := &tools[i].Spec
+		spec.InputSchema, spec.OutputSchema = json.RawMessage(t.Input), nil
 		if t.Output != "" {
-			specs[i].OutputSchema = json.RawMessage(t.Output)
+			spec.OutputSchema = json.RawMessage(t.Output)
 		}
-		if checkName(t.Spec.Name) != nil || !json.Valid(specs[i].InputSchema) || t.Output != "" && !json.Valid(specs[i].OutputSchema) {
+		if checkName(spec.Name) != nil || !json.Valid(spec.InputSchema) || t.Output != "" && !json.Valid(spec.OutputSchema) {
 			return nil
 		}
 	}
-	return specs
+	return tools
 }
 
 // remember keeps the tools for the next start. If that fails they are learned
 // then, by a connection.
-func (v *supervisor) remember(ctx context.Context, specs []ports.ToolSpec) {
+func (v *supervisor) remember(ctx context.Context, tools []definition) {
 	if v.deps.Records == nil {
 		return
 	}
-	k := known{For: v.cfg.identity(), Tools: make([]knownTool, len(specs))}
-	for i, s := range specs {
-		k.Tools[i] = knownTool{Spec: s, Input: string(s.InputSchema), Output: string(s.OutputSchema)}
+	k := known{For: v.cfg.identity(), Tools: make([]knownTool, len(tools))}
+	for i, t := range tools {
+		k.Tools[i] = knownTool{definition: t, Input: string(t.Spec.InputSchema), Output: string(t.Spec.OutputSchema)}
 		k.Tools[i].Spec.InputSchema, k.Tools[i].Spec.OutputSchema = nil, nil
 	}
 	body, err := json.Marshal(k)

@@ -115,7 +115,7 @@ func (k *keeper) absent() error {
 // want tells a keeper that rests of a call.
 func (k *keeper) want() {
 	select {
-	case k.wanted <- struct{}{}:
+	case k.calls <- struct{}{}:
 	default:
 	}
 }

@@ -16,6 +16,9 @@ type Source struct {
 	deps    Deps
 	log     *slog.Logger
 	dial    func(Config, *slog.Logger) link
+	era     era                        // what is known of the revisions it speaks
+	older   atomic.Bool                // it speaks the transport before streamable HTTP
+	tasks   *taskBook                  // the calls that it runs by itself
 	barFor  time.Duration              // how long calls are refused when a server does not answer
 	present atomic.Pointer[supervisor] // of the present Run; nil between two
 }
@@ -35,7 +38,8 @@ func New(cfg Config, deps Deps) (*Source, error) {
 	if deps.Log == nil {
 		deps.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Source{cfg: cfg, deps: deps, log: deps.Log, dial: dial, barFor: barFor}, nil
+	connect := func(cfg Config, log *slog.Logger) link { return dial(cfg, log, deps.Login) }
+	return &Source{cfg: cfg, deps: deps, log: deps.Log, dial: connect, tasks: newTaskBook(deps), barFor: barFor}, nil
 }
 
 // Run connects, registers the server's tools and keeps connected until ctx
@@ -56,6 +60,14 @@ func (s *Source) Run(ctx context.Context, reg ports.Registrar) error {
 
 // Timeout is how long a connection and the list of the tools may take.
 func (s *Source) Timeout() time.Duration { return s.cfg.Timeout }
+
+// words is an error as people read it, without the secrets of the config.
+func (s *Source) words(err error) string {
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = &timeoutError{within: s.cfg.Timeout, cause: err}
+	}
+	return clip(s.cfg.redactor().Replace(err.Error()), 2*maxErrorText)
+}
 
 // Reconnect drops all connections, makes a new one now and tells what came of
 // it. Calls in flight fail with KindUnsure. If the source is not running it

@@ -36,9 +36,9 @@ type supervisor struct {
 	ended   chan struct{}
 	wg      sync.WaitGroup
 
-	telling sync.Mutex       // held while reg is told, so that it hears all in order
-	offered []ports.ToolSpec // what was registered last
-	begin   func(k *keeper)  // has a keeper work; made by run
+	telling sync.Mutex      // held while reg is told, so that it hears all in order
+	offered []definition    // what was registered last
+	begin   func(k *keeper) // has a keeper work; made by run
 
 	mu    sync.Mutex
 	over  bool // no keeper begins any more
@@ -63,8 +63,8 @@ func newSupervisor(s *Source, reg ports.Registrar) *supervisor {
 func (v *supervisor) run(ctx context.Context) {
 	v.report()
 	if v.cfg.Start == startLazy && ctx.Err() == nil {
-		if specs := v.recall(ctx); specs != nil {
-			v.offer(specs, "")
+		if tools := v.recall(ctx); tools != nil {
+			v.offer(tools, "")
 		}
 	}
 	v.begin = func(k *keeper) {
@@ -180,12 +180,12 @@ func (v *supervisor) release() {
 
 // offer registers the tools if they are others than before, and reports whether
 // they are. note is what is wrong with them.
-func (v *supervisor) offer(specs []ports.ToolSpec, note string) bool {
+func (v *supervisor) offer(tools []definition, note string) bool {
 	v.telling.Lock()
 	defer v.telling.Unlock()
 	v.mu.Lock()
 	note = v.cfg.redactor().Replace(note)
-	news := !v.known || !reflect.DeepEqual(specs, v.offered)
+	news := !v.known || !reflect.DeepEqual(tools, v.offered)
 	worse := note != "" && note != v.note
 	v.known, v.note = true, note
 	v.mu.Unlock()
@@ -195,11 +195,11 @@ func (v *supervisor) offer(specs []ports.ToolSpec, note string) bool {
 	if !news {
 		return false
 	}
-	catalog := ports.Catalog{Tools: make([]ports.ToolPort, 0, len(specs))}
-	for _, spec := range specs {
-		catalog.Tools = append(catalog.Tools, &tool{source: v.Source, spec: spec})
+	catalog := ports.Catalog{Tools: make([]ports.ToolPort, 0, len(tools))}
+	for _, d := range tools {
+		catalog.Tools = append(catalog.Tools, &tool{source: v.Source, def: d})
 	}
-	v.offered = specs
+	v.offered = tools
 	v.reg.Register(catalog)
 	return true
 }

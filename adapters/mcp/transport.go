@@ -35,11 +35,3 @@ func dial(cfg Config, log *slog.Logger, login Login) link {
 	}
 	return newStdio(cfg, log)
 }
-
-// establish makes a link and shakes hands over it. Closing the link is its
-// caller's, also when it fails.
-func (s *Source) establish(ctx context.Context) (link, *session, error) {
-	l := s.dial(s.cfg, s.log)
-	made, err := open(ctx, l)
-	return l, made, err
-}

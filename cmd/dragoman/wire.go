@@ -32,21 +32,22 @@ var (
 		"openai": logged[ports.ModelPort](openai.New),
 		"demo":   logged[ports.ModelPort](demo.New),
 	}
-	server  = build(func(c mcp.Config, p parts) (ports.ToolSource, error) { return mcp.New(c.In(p.home), serverDeps(p)) })
+	server = build(func(c mcp.Config, p parts) (ports.ToolSource, error) {
+		login, err := loginTo(c, p)
+		if err != nil {
+			return nil, err
+		}
+		deps := mcp.Deps{Log: p.log, Login: login, Scope: "mcp_servers/" + p.name}
+		if p.store != nil {
+			deps.Records = p.store
+		}
+		return mcp.New(c.In(p.home), deps)
+	})
 	builtIn = func(store *sqlstore.Store) ports.ToolSource { return builtin.New(store) }
 	console = func(p parts) (*terminal.Channel, error) {
 		return terminal.New(terminal.Deps{Feed: p.store.Feed(p.name), Fates: p.store.Fates(p.name), Log: p.log})
 	}
 )
-
-// serverDeps are what an MCP server works with. Its records are its own.
-func serverDeps(p parts) mcp.Deps {
-	deps := mcp.Deps{Log: p.log, Scope: "mcp_servers/" + p.name}
-	if p.store != nil {
-		deps.Records = p.store
-	}
-	return deps
-}
 
 // parts is what an adapter may be built with.
 type parts struct {
