@@ -214,16 +214,22 @@ const (
 
 // State is a source's health, for people.
 type State struct {
-	Phase     Phase         `json:"state"`
-	Err       string        `json:"last_error"` // the last failure, in words; no secrets
-	Transport string        `json:"transport"`  // stdio, http
-	Protocol  string        `json:"protocol_version"`
-	Peer      string        `json:"peer"` // what the server calls itself, with its version
-	Restarts  int           `json:"restarts"`
-	RetryIn   time.Duration `json:"retry_in,omitempty"`
-	Login     string        `json:"login,omitempty"`  // where an admin logs the gateway in to the server; "" = no login is wanted
-	Stderr    []string      `json:"stderr,omitempty"` // the last lines a child printed
+	Phase     Phase  `json:"state"`
+	Err       string `json:"last_error"` // the last failure, in words; no secrets
+	Transport string `json:"transport"`  // stdio, http
+	Protocol  string `json:"protocol_version"`
+	Peer      string `json:"peer"` // what the server calls itself, with its version
+	Restarts  int    `json:"restarts"`
+	// Connections is how many there are now: one at most, unless people or conversations have their own.
+	Connections int           `json:"connections"`
+	RetryIn     time.Duration `json:"retry_in,omitempty"`
+	Login       string        `json:"login,omitempty"`  // where an admin logs the gateway in to the server; "" = no login is wanted
+	Stderr      []string      `json:"stderr,omitempty"` // the last lines a child printed
 }
+
+// Callable reports whether a call has a good chance now: there is a connection,
+// or the call makes one.
+func (p Phase) Callable() bool { return p == PhaseReady || p == PhaseIdle }
 
 // PromptSource renders a prompt of the source.
 type PromptSource interface {

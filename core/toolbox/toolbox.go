@@ -201,7 +201,7 @@ func (b *Toolbox) Tools() []ports.ToolInfo {
 	for _, name := range sortedKeys(b.tools) {
 		t := b.tools[name]
 		state := "ready"
-		if p := t.source.state.Phase; p != ports.PhaseReady && p != ports.PhaseIdle {
+		if !t.source.state.Phase.Callable() {
 			state = "unavailable"
 		}
 		list = append(list, ports.ToolInfo{Name: name, Server: t.source.Name, Tool: t.own, Title: t.spec.Title, Description: t.spec.Description,

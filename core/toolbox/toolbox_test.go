@@ -246,3 +246,21 @@ func TestReachedWaitsForEachServerAsLongAsItMay(t *testing.T) {
 		}
 	})
 }
+
+func TestAnIdleServersToolsAreReadyToBeCalled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBox(Config{Default: ports.PolicyAllow})
+		reg := b.Add(Source{Name: "a", Timeout: time.Minute})
+		reg.Register(named("x"))
+		reg.State(ports.State{Phase: ports.PhaseIdle})
+		if list := b.Tools(); len(list) != 1 || list[0].State != "ready" {
+			t.Errorf("the tools are %+v", list)
+		}
+		began := time.Now()
+		b.Settled(t.Context())
+		b.Reached(t.Context())
+		if took := time.Since(began); took != 0 {
+			t.Errorf("a server that is idle was waited for, %s", took)
+		}
+	})
+}

@@ -135,7 +135,7 @@ func (v *View) missing(name string) ports.Ruling {
 	if s != nil && v.uses(s.Name) && s.state.Phase == ports.PhaseDisabled {
 		return ports.Ruling{Outcome: ports.CallNotFound, Why: fmt.Sprintf("The server %q is disabled.", s.Name)}
 	}
-	if s != nil && v.uses(s.Name) && s.tools == nil && s.state.Phase != ports.PhaseReady {
+	if s != nil && v.uses(s.Name) && s.tools == nil && !s.state.Phase.Callable() {
 		return ports.Ruling{Outcome: ports.CallTransport, Why: fmt.Sprintf("The server %q is not connected.", s.Name)}
 	}
 	return ports.Ruling{Outcome: ports.CallNotFound, Why: fmt.Sprintf("There is no tool named %q.", name)}

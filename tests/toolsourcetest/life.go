@@ -68,9 +68,10 @@ func phasesInOrder(ctx context.Context, h Harness) error {
 	}
 	may := map[ports.Phase][]ports.Phase{
 		"":                    {ports.PhaseConnecting, ports.PhaseReady, ports.PhaseStopped},
-		ports.PhaseConnecting: {ports.PhaseConnecting, ports.PhaseReady, ports.PhaseDegraded, ports.PhaseParked, ports.PhaseStopped},
-		ports.PhaseReady:      {ports.PhaseReady, ports.PhaseConnecting, ports.PhaseDegraded, ports.PhaseParked, ports.PhaseStopped},
-		ports.PhaseDegraded:   {ports.PhaseDegraded, ports.PhaseConnecting, ports.PhaseReady, ports.PhaseParked, ports.PhaseStopped},
+		ports.PhaseConnecting: {ports.PhaseConnecting, ports.PhaseReady, ports.PhaseIdle, ports.PhaseDegraded, ports.PhaseParked, ports.PhaseStopped},
+		ports.PhaseReady:      {ports.PhaseReady, ports.PhaseConnecting, ports.PhaseIdle, ports.PhaseDegraded, ports.PhaseParked, ports.PhaseStopped},
+		ports.PhaseIdle:       {ports.PhaseIdle, ports.PhaseConnecting, ports.PhaseStopped},
+		ports.PhaseDegraded:   {ports.PhaseDegraded, ports.PhaseConnecting, ports.PhaseIdle, ports.PhaseReady, ports.PhaseParked, ports.PhaseStopped},
 		ports.PhaseParked:     {ports.PhaseParked, ports.PhaseConnecting, ports.PhaseStopped},
 	}
 	last := ports.Phase("")
