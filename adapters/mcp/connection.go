@@ -47,7 +47,7 @@ func newConnection(k *keeper, s *session, l link) *connection {
 	c.breaker = gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
 		MaxRequests: 1,
 		Timeout:     k.barFor / 2, // barred holds for longer, until the server has answered a ping
-		ReadyToTrip: func(n gobreaker.Counts) bool { return n.ConsecutiveFailures >= maxUnanswered },
+		ReadyToTrip: func(n gobreaker.Counts) bool { return n.ConsecutiveFailures >= k.barAfter },
 		OnStateChange: func(_ string, _, to gobreaker.State) {
 			if to == gobreaker.StateOpen {
 				c.barred.Store(true)

@@ -64,7 +64,7 @@ func TestAnswerCutAnywhere(t *testing.T) {
 				t.Parallel()
 				p := newHTTPPeer(t, "good")
 				p.deaf = true
-				r := start(t, p.config()).ready()
+				r := startTrusting(t, p.config()).ready()
 				var had, at atomic.Int64
 				p.swap(func(w http.ResponseWriter, _ *http.Request, m incoming) bool {
 					if m.Method == "tools/call" {
@@ -104,7 +104,7 @@ func TestResumedAnswerCutAnywhere(t *testing.T) {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
 			p := newHTTPPeer(t, "good")
-			r := start(t, p.config()).ready()
+			r := startTrusting(t, p.config()).ready()
 			var had, at atomic.Int64
 			var id atomic.Value
 			p.swap(func(w http.ResponseWriter, r *http.Request, m incoming) bool {
@@ -159,7 +159,7 @@ func TestStreamIsPolled(t *testing.T) {
 		}
 		return true
 	}
-	r := start(t, p.config()).ready()
+	r := startTrusting(t, p.config()).ready()
 	result, err := r.call(t.Context(), "echo", `{}`)
 	if err != nil || wantText(result, "at last") != nil {
 		t.Errorf("the call gives %+v, %v", result, err)

@@ -42,11 +42,13 @@ func newMemory() *memory {
 	}}
 }
 
-func (m *memory) Lost() <-chan struct{}                                           { return m.lost }
-func (m *memory) Err() error                                                      { return &lostError{reason: "the line was cut"} }
-func (m *memory) Stderr() ([]string, int)                                         { return nil, 0 }
-func (m *memory) GetSessionId() string                                            { return "" }
-func (m *memory) SetRequestHandler(transport.RequestHandler)                      {}
+func (m *memory) Lost() <-chan struct{}                      { return m.lost }
+func (m *memory) Err() error                                 { return &lostError{reason: "the line was cut"} }
+func (m *memory) Stderr() ([]string, int)                    { return nil, 0 }
+func (m *memory) GetSessionId() string                       { return "" }
+func (m *memory) SetRequestHandler(transport.RequestHandler) {}
+func (m *memory) SetPulse(func(context.Context) error)       {}
+
 func (m *memory) SetNotificationHandler(h func(mcp.JSONRPCNotification))          { m.notify = h }
 func (m *memory) SendNotification(context.Context, mcp.JSONRPCNotification) error { return nil }
 func (m *memory) Close() error                                                    { m.cut(); <-time.After(m.takes); return nil }
@@ -76,6 +78,8 @@ func (m *memory) SendRequest(ctx context.Context, r transport.JSONRPCRequest) (*
 		return &transport.JSONRPCResponse{ID: r.ID, Result: json.RawMessage(result)}
 	}
 	switch r.Method {
+	case methodDiscover:
+		return &transport.JSONRPCResponse{ID: r.ID, Error: &mcp.JSONRPCErrorDetails{Code: mcp.METHOD_NOT_FOUND, Message: "no such method"}}, nil
 	case "initialize":
 		return answer(`{"protocolVersion":"2025-11-25","serverInfo":{"name":"memory","version":"1"}}`), nil
 	case "tools/list":

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"math"
 	"strconv"
 	"strings"
 	"sync"
@@ -36,6 +37,18 @@ func start(t *testing.T, cfg Config) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return startSource(t, src)
+}
+
+// startTrusting is start for a server whose faults are looked at one by one: it is
+// called again however often it did not answer.
+func startTrusting(t *testing.T, cfg Config) *rig {
+	t.Helper()
+	src, err := New(cfg, Deps{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	src.barAfter = math.MaxUint32
 	return startSource(t, src)
 }
 

@@ -12,15 +12,16 @@ import (
 
 // Source is one MCP server as a source of tools. Safe for many goroutines.
 type Source struct {
-	cfg     Config
-	deps    Deps
-	log     *slog.Logger
-	dial    func(Config, *slog.Logger) link
-	era     era                        // what is known of the revisions it speaks
-	older   atomic.Bool                // it speaks the transport before streamable HTTP
-	tasks   *taskBook                  // the calls that it runs by itself
-	barFor  time.Duration              // how long calls are refused when a server does not answer
-	present atomic.Pointer[supervisor] // of the present Run; nil between two
+	cfg      Config
+	deps     Deps
+	log      *slog.Logger
+	dial     func(Config, *slog.Logger) link
+	era      era                        // what is known of the revisions it speaks
+	older    atomic.Bool                // it speaks the transport before streamable HTTP
+	tasks    *taskBook                  // the calls that it runs by itself
+	barAfter uint32                     // calls in a row without an answer, after which further ones are refused
+	barFor   time.Duration              // how long calls are refused when a server does not answer
+	present  atomic.Pointer[supervisor] // of the present Run; nil between two
 }
 
 var (
@@ -39,7 +40,7 @@ func New(cfg Config, deps Deps) (*Source, error) {
 		deps.Log = slog.New(slog.DiscardHandler)
 	}
 	connect := func(cfg Config, log *slog.Logger) link { return dial(cfg, log, deps.Login) }
-	return &Source{cfg: cfg, deps: deps, log: deps.Log, dial: connect, tasks: newTaskBook(deps), barFor: barFor}, nil
+	return &Source{cfg: cfg, deps: deps, log: deps.Log, dial: connect, tasks: newTaskBook(deps), barAfter: maxUnanswered, barFor: barFor}, nil
 }
 
 // Run connects, registers the server's tools and keeps connected until ctx

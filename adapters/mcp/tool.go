@@ -94,11 +94,8 @@ func (t *tool) run(ctx context.Context, call ports.ToolCall, host ports.Host,
 	defer clock.stop()
 	x.clock = clock
 	result, err := do(timed, x)
-	if err != nil && ctx.Err() == nil && errors.Is(context.Cause(timed), errCallTime) {
-		err = context.DeadlineExceeded
-	}
 	if err != nil {
-		err = wrapCall(methodCall, err)
+		err = wrapCall(methodCall, timeOver(timed, err))
 		log.Warn("mcp_tool_call_failed", "kind", ports.KindOf(err), "err", t.source.words(err), "dur", time.Since(begun))
 		return ports.ToolResult{}, err
 	}
@@ -212,7 +209,16 @@ func (x *toolCall) over(ctx context.Context, s *session, open openInput) (json.R
 		a.params["task"] = map[string]any{"ttl": taskTTL.Milliseconds()}
 	}
 	defer s.fly(id, x.flight(ctx))()
-	return s.call(ctx, id, a)
+	raw, err := s.call(ctx, id, a)
+	return raw, timeOver(ctx, err)
+}
+
+// timeOver is err, or the deadline's error where the call's own time was over.
+func timeOver(ctx context.Context, err error) error {
+	if err != nil && errors.Is(context.Cause(ctx), errCallTime) {
+		return context.DeadlineExceeded
+	}
+	return err
 }
 
 // flight is the call as the server's own messages find it.
