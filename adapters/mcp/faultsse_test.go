@@ -37,8 +37,8 @@ func (p *httpPeer) serveOlder(w http.ResponseWriter, r *http.Request, m incoming
 			http.Error(w, "Could not find session", http.StatusNotFound)
 			return
 		}
+		s.handle(m)
 		w.WriteHeader(http.StatusAccepted)
-		go s.handle(m)
 	case "POST /sse":
 		http.Error(w, "Method Not Allowed", http.StatusMethodNotAllowed)
 	default:

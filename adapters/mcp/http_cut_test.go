@@ -143,19 +143,21 @@ func TestResumedAnswerCutAnywhere(t *testing.T) {
 func TestStreamIsPolled(t *testing.T) {
 	p := newHTTPPeer(t, "good")
 	const polls = 3 * maxResumes
+	var id atomic.Value
 	p.odd = func(w http.ResponseWriter, r *http.Request, m incoming) bool {
 		last := r.Header.Get("Last-Event-Id")
 		var n int
 		_, _ = fmt.Sscanf(last, "poll-%d", &n)
 		switch {
 		case m.Method == "tools/call":
+			id.Store(string(m.ID))
 			answers(200, "text/event-stream", "id: poll-1\nretry: 15\ndata: \n\n")(w, r)
 		case last == "":
 			return false
 		case n < polls:
 			answers(200, "text/event-stream", fmt.Sprintf("id: poll-%d\ndata: \n\n", n+1))(w, r)
 		default:
-			answers(200, "text/event-stream", "id: end\ndata: {\"jsonrpc\":\"2.0\",\"id\":4,\"result\":"+textResult("at last")+"}\n\n")(w, r)
+			answers(200, "text/event-stream", "id: end\ndata: {\"jsonrpc\":\"2.0\",\"id\":"+id.Load().(string)+",\"result\":"+textResult("at last")+"}\n\n")(w, r)
 		}
 		return true
 	}

@@ -81,7 +81,7 @@ func startLink(t *testing.T, cfg Config, version string, set ...func(*streamable
 	return h
 }
 
-func askOnce(ctx context.Context, h *streamable, id int, method string, header http.Header) (*transport.JSONRPCResponse, error) {
+func askOver(ctx context.Context, h *streamable, id int, method string, header http.Header) (*transport.JSONRPCResponse, error) {
 	return h.SendRequest(ctx, transport.JSONRPCRequest{JSONRPC: "2.0", ID: mcp.NewRequestId(int64(id)), Method: method, Header: header})
 }
 
@@ -95,14 +95,14 @@ func TestModernLinkHasNoSession(t *testing.T) {
 	s := newModernServer(t, func(w http.ResponseWriter, _ *http.Request, m message) { answered(w, m) })
 	h := startLink(t, s.Config(), "")
 	own := http.Header{"mcp-protocol-version": {"2026-07-28"}, "Mcp-Method": {"server/discover"}, "Mcp-Param-Odd": {""}}
-	if _, err := askOnce(t.Context(), h, 1, "server/discover", own); err != nil {
+	if _, err := askOver(t.Context(), h, 1, "server/discover", own); err != nil {
 		t.Fatal(err)
 	}
 	h.SetProtocolVersion("2026-07-28")
-	if _, err := askOnce(t.Context(), h, 2, "tools/list", http.Header{"Mcp-Protocol-Version": {"2027-01-01"}}); err != nil {
+	if _, err := askOver(t.Context(), h, 2, "tools/list", http.Header{"Mcp-Protocol-Version": {"2027-01-01"}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := askOnce(t.Context(), h, 3, "tools/list", nil); err != nil {
+	if _, err := askOver(t.Context(), h, 3, "tools/list", nil); err != nil {
 		t.Fatal(err)
 	}
 	h.Close()
@@ -123,7 +123,7 @@ func TestModernLinkHasNoSession(t *testing.T) {
 // TestVersionIsNotNamedBeforeItIsSettled: a server refuses versions that it does not know.
 func TestVersionIsNotNamedBeforeItIsSettled(t *testing.T) {
 	s := newModernServer(t, func(w http.ResponseWriter, _ *http.Request, m message) { answered(w, m) })
-	if _, err := askOnce(t.Context(), startLink(t, s.Config(), ""), 1, "initialize", nil); err != nil {
+	if _, err := askOver(t.Context(), startLink(t, s.Config(), ""), 1, "initialize", nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, head := s.requests(); head[0].Values("Mcp-Protocol-Version") != nil {
@@ -148,7 +148,7 @@ func TestModernRequestIsCancelledByItsStream(t *testing.T) {
 		h := startLink(t, s.Config(), "2026-07-28")
 		ctx, cancel := context.WithCancel(t.Context())
 		gave := make(chan error, 1)
-		go func() { _, err := askOnce(ctx, h, 1, "tools/call", nil); gave <- err }()
+		go func() { _, err := askOver(ctx, h, 1, "tools/call", nil); gave <- err }()
 		<-begun
 		cancel()
 		if err := <-gave; !errors.Is(err, context.Canceled) {
@@ -169,7 +169,7 @@ func TestModernRequestIsCancelledByItsStream(t *testing.T) {
 // is empty. The server may have run what was asked.
 func TestModernStreamIsNotTakenUpAgain(t *testing.T) {
 	s := newModernServer(t, answerStream("id: e1\nretry: 1\ndata:\n\n"))
-	_, err := askOnce(t.Context(), startLink(t, s.Config(), "2026-07-28"), 1, "tools/call", nil)
+	_, err := askOver(t.Context(), startLink(t, s.Config(), "2026-07-28"), 1, "tools/call", nil)
 	wantKind(t, wrapCall("tools/call", err), ports.KindUnsure, "ended the stream before the answer")
 	if seen, _ := s.requests(); len(seen) != 1 {
 		t.Errorf("the server was asked %v", seen)
@@ -193,7 +193,7 @@ func TestModernServerMayNotAsk(t *testing.T) {
 			return &transport.JSONRPCResponse{}, nil
 		})
 	})
-	if _, err := askOnce(t.Context(), h, 1, "tools/call", nil); err != nil {
+	if _, err := askOver(t.Context(), h, 1, "tools/call", nil); err != nil {
 		t.Error(err)
 	}
 	h.Close()
@@ -235,14 +235,14 @@ func TestListeningRequestIsBoundedByRate(t *testing.T) {
 				h.SetNotificationHandler(func(mcp.JSONRPCNotification) { heard.Add(1) })
 			})
 			gave := make(chan error, 1)
-			go func() { _, err := askOnce(t.Context(), h, 1, methodListen, nil); gave <- err }()
+			go func() { _, err := askOver(t.Context(), h, 1, methodListen, nil); gave <- err }()
 			eventually(t, "the news are heard", func() bool { return heard.Load() == int64(strings.Count(test.begin+news, news)) })
 			if h.listening.Load() != 1 {
 				t.Error("an open stream does not count")
 			}
 			close(go1)
 			wantKind(t, wrap("listen", <-gave), ports.KindProtocol, "that are no messages")
-			if _, err := askOnce(t.Context(), h, 2, "tools/list", nil); err != nil || h.listening.Load() != 0 {
+			if _, err := askOver(t.Context(), h, 2, "tools/list", nil); err != nil || h.listening.Load() != 0 {
 				t.Errorf("beside it: %v", err)
 			}
 		})
@@ -274,7 +274,7 @@ func TestRefusalsTellTheEras(t *testing.T) {
 			s := newModernServer(t, func(w http.ResponseWriter, r *http.Request, _ message) {
 				answers(test.status, test.media, test.body)(w, r)
 			})
-			a, err := askOnce(t.Context(), startLink(t, s.Config(), ""), 1, "server/discover", nil)
+			a, err := askOver(t.Context(), startLink(t, s.Config(), ""), 1, "server/discover", nil)
 			if test.want == nil {
 				if err == nil {
 					err = newAnswerError(a.Error)
@@ -322,7 +322,7 @@ func TestPulseIsFeltWhenThereIsDoubt(t *testing.T) {
 			h := startLink(t, s.Config(), "2026-07-28", func(h *streamable) {
 				h.SetPulse(func(context.Context) error { felt <- struct{}{}; return test.pulse })
 			})
-			_, err := askOnce(t.Context(), h, 1, "tools/call", nil)
+			_, err := askOver(t.Context(), h, 1, "tools/call", nil)
 			wantKind(t, wrapCall("tools/call", err), ports.KindUnsure, "502")
 			select {
 			case <-felt:

@@ -61,16 +61,18 @@ func TestStreamIsResumed(t *testing.T) {
 	for name, leave := range map[string]func(){"ended": func() {}, "cut": func() { panic(http.ErrAbortHandler) }} {
 		t.Run(name, func(t *testing.T) {
 			p := newHTTPPeer(t, "good")
+			var id atomic.Value
 			p.odd = func(w http.ResponseWriter, r *http.Request, m incoming) bool {
 				at := r.Header.Get("Last-Event-Id")
 				w.Header().Set("Content-Type", "text/event-stream")
 				switch {
 				case m.Method == "tools/call":
+					id.Store(string(m.ID))
 					io.WriteString(w, "id: e1\nretry: 20\ndata:\n\n")
 				case at == "e1":
 					io.WriteString(w, "id: e2\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{}}\n\n")
 				case at == "e2":
-					io.WriteString(w, "id: e3\ndata: {\"jsonrpc\":\"2.0\",\"id\":4,\ndata: \"result\":"+textResult("resumed")+"}\n\n")
+					io.WriteString(w, "id: e3\ndata: {\"jsonrpc\":\"2.0\",\"id\":"+id.Load().(string)+",\ndata: \"result\":"+textResult("resumed")+"}\n\n")
 				default:
 					w.Header().Del("Content-Type")
 					return false

@@ -12,13 +12,18 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// maxEndpoint is the longest address taken that a server names, in bytes.
-const maxEndpoint = 4 << 10
+const (
+	// maxEndpoint is the longest address taken that a server names, in bytes.
+	maxEndpoint = 4 << 10
+	// postLinger is how long a POST may go on that nobody waits for any more.
+	postLinger = 5 * time.Second
+)
 
 // legacySSE is JSON-RPC over HTTP with server-sent events, the transport before
 // streamable HTTP (MCP 2024-11-05 basic/transports, "HTTP with SSE"): one stream
@@ -29,6 +34,7 @@ type legacySSE struct {
 	*httpLink
 	endpoint string                                    // "" until the server said it; guarded by mu
 	pending  map[int64]chan *transport.JSONRPCResponse // guarded by mu
+	posting  map[int64]<-chan struct{}                 // closed when the POST of a request is through; guarded by mu
 	idle     flood                                     // what came since the last message; of whoever reads
 }
 
@@ -38,7 +44,7 @@ var (
 )
 
 func newLegacySSE(cfg Config, log *slog.Logger, login Login) *legacySSE {
-	h := &legacySSE{httpLink: newHTTPLink(cfg, log, login), pending: make(map[int64]chan *transport.JSONRPCResponse)}
+	h := &legacySSE{httpLink: newHTTPLink(cfg, log, login), pending: make(map[int64]chan *transport.JSONRPCResponse), posting: make(map[int64]<-chan struct{})}
 	h.inSession = h.found
 	h.post = h.errand
 	return h
@@ -91,7 +97,7 @@ func (h *legacySSE) SendRequest(ctx context.Context, r transport.JSONRPCRequest)
 		delete(h.pending, id)
 		h.mu.Unlock()
 	}()
-	got, err := h.exchange(ctx, body, answer)
+	got, err := h.exchange(ctx, id, body, answer)
 	if err == nil {
 		err = h.refused(got.Error)
 	}
@@ -106,6 +112,9 @@ func (h *legacySSE) SendNotification(ctx context.Context, n mcp.JSONRPCNotificat
 	body, err := json.Marshal(n)
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", n.Method, err)
+	}
+	if id, ok := n.Params.AdditionalFields["requestId"].(int64); ok && n.Method == "notifications/cancelled" {
+		return h.callOff(ctx, id, body)
 	}
 	return h.notify(ctx, n.Method, body)
 }
@@ -204,30 +213,38 @@ func (h *legacySSE) errand(body []byte) errand {
 
 // exchange posts a request and waits for its answer, which may be there before
 // the POST is through.
-func (h *legacySSE) exchange(ctx context.Context, body []byte, answer <-chan *transport.JSONRPCResponse) (*transport.JSONRPCResponse, error) {
-	posting, cancel := context.WithCancel(ctx)
-	posted := make(chan error, 1)
-	h.wg.Go(func() { posted <- h.tell(posting, body) })
-	defer cancel()
+func (h *legacySSE) exchange(ctx context.Context, id int64, body []byte, answer <-chan *transport.JSONRPCResponse) (*transport.JSONRPCResponse, error) {
+	posting, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	posted, through := make(chan error, 1), make(chan struct{})
+	h.mu.Lock()
+	h.posting[id] = through
+	h.mu.Unlock()
+	h.wg.Go(func() {
+		posted <- h.tell(posting, body)
+		h.mu.Lock()
+		delete(h.posting, id)
+		h.mu.Unlock()
+		close(through)
+	})
 	for pending := posted; ; {
 		select {
 		case a := <-answer:
+			h.linger(pending, cancel)
 			return a, nil
 		case err := <-pending:
 			if err != nil {
+				cancel()
 				return nil, err
 			}
 			pending = nil
 		case <-ctx.Done():
+			h.linger(pending, cancel)
 			return nil, ctx.Err()
 		case <-h.lost:
 			cancel()
-			if pending != nil {
-				pending = nil
-				var unsent *lostError
-				if errors.As(<-posted, &unsent) && !unsent.sent {
-					return nil, h.Err()
-				}
+			var unsent *lostError
+			if pending != nil && errors.As(<-pending, &unsent) && !unsent.sent {
+				return nil, h.Err()
 			}
 			select { // an answer that came with the last words counts
 			case a := <-answer:
@@ -237,6 +254,47 @@ func (h *legacySSE) exchange(ctx context.Context, body []byte, answer <-chan *tr
 			}
 		}
 	}
+}
+
+// linger lets a POST that nobody waits for any more come to its end: to cancel it
+// would cost a connection, which may be another's by then. posted is nil if it is over.
+func (h *legacySSE) linger(posted <-chan error, cancel context.CancelFunc) {
+	if posted == nil {
+		cancel()
+		return
+	}
+	h.wg.Go(func() {
+		defer cancel()
+		late := time.NewTimer(postLinger)
+		defer late.Stop()
+		select {
+		case <-posted:
+		case <-late.C:
+		}
+	})
+}
+
+// callOff tells, beside its caller, that a request was given up, once its own POST
+// is through: a server that hears it first would then begin what nobody wants.
+func (h *legacySSE) callOff(ctx context.Context, id int64, body []byte) error {
+	if err := h.enter(); err != nil {
+		return err
+	}
+	defer h.wg.Done()
+	h.mu.Lock()
+	through := h.posting[id]
+	h.mu.Unlock()
+	h.wg.Go(func() {
+		if through != nil {
+			select {
+			case <-through:
+			case <-h.lost:
+				return
+			}
+		}
+		h.deliver(context.WithoutCancel(ctx), body)
+	})
+	return nil
 }
 
 // read takes what comes on the stream until it ends, and says why.
