@@ -29,15 +29,15 @@ type set struct {
 
 var sets = []set{
 	{
-		name: "2025-11-25", folder: "@modelcontextprotocol/conformance", version: "0.2.0-alpha.12", least: 3, of: 18,
+		name: "2025-11-25", folder: "@modelcontextprotocol/conformance", version: "0.2.0-alpha.12", least: 4, of: 18,
 		args: []string{"--requirements", "2025-11-25"}, alone: []string{"--force", "--spec-version", "2025-11-25"},
 	},
 	{
-		name: "2026-07-28", folder: "@modelcontextprotocol/conformance", version: "0.2.0-alpha.12", least: 1, of: 32,
+		name: "2026-07-28", folder: "@modelcontextprotocol/conformance", version: "0.2.0-alpha.12", least: 7, of: 32,
 		args: []string{"--requirements", "2026-07-28"}, alone: []string{"--force", "--spec-version", "2026-07-28"},
 	},
 	{
-		name: "0.1.16", folder: "conformance-0.1", version: "0.1.16", least: 3, of: 26,
+		name: "0.1.16", folder: "conformance-0.1", version: "0.1.16", least: 5, of: 26,
 		args: []string{"--suite", "all"},
 	},
 }
