@@ -61,6 +61,7 @@ func (r *rig) callFor(f *filler, name, args string) string {
 // bothWays runs a test against the reference server on stdio and over HTTP. Its
 // person can be asked.
 func bothWays(t *testing.T, change func(*Config), test func(*testing.T, *rig)) {
+	t.Parallel()
 	for name, cfg := range map[string]func(*testing.T) Config{
 		overStdio: func(t *testing.T) Config { return nodeServer(t, "mcp-server-everything", "stdio") },
 		overHTTP:  func(t *testing.T) Config { return newRemote(t, "mcp-server-everything", "streamableHttp").config() },

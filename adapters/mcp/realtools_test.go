@@ -132,11 +132,13 @@ func TestEveryToolOfTheEverythingServerAnswers(t *testing.T) {
 }
 
 func TestEveryToolOfTheEverythingServerAnswersOverHTTP(t *testing.T) {
+	t.Parallel()
 	r := start(t, newRemote(t, "mcp-server-everything", "streamableHttp").config())
 	wantTools(t, r, everythingProbes(overHTTP), "simulate-research-query")
 }
 
 func TestEveryToolOfTheFilesystemServerAnswers(t *testing.T) {
+	t.Parallel()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -173,6 +175,7 @@ func TestEveryToolOfTheFilesystemServerAnswers(t *testing.T) {
 }
 
 func TestEveryToolOfTheMemoryServerAnswers(t *testing.T) {
+	t.Parallel()
 	cfg := nodeServer(t, "mcp-server-memory")
 	cfg.Env["MEMORY_FILE_PATH"] = ports.Secret(filepath.Join(t.TempDir(), "memory.json"))
 	ann, bob, knows := `\{"name":"Ann","entityType":"person","observations":\["likes tea"\]\}`, `\{"name":"Bob","entityType":"person","observations":\[\]\}`, `\{"from":"Ann","to":"Bob","relationType":"knows"\}`
@@ -195,6 +198,7 @@ func TestEveryToolOfTheMemoryServerAnswers(t *testing.T) {
 }
 
 func TestTheSequentialThinkingServerAnswers(t *testing.T) {
+	t.Parallel()
 	wantTools(t, start(t, nodeServer(t, "mcp-server-sequential-thinking")), []probe{
 		{"sequentialthinking", `{"thought":"first","nextThoughtNeeded":true,"thoughtNumber":1,"totalThoughts":2}`,
 			`text .*structured \{"thoughtNumber":1,"totalThoughts":2,"nextThoughtNeeded":true,"branches":\[\],"thoughtHistoryLength":1\}`},
