@@ -138,7 +138,7 @@ func TestHeadersGoToTheServer(t *testing.T) {
 	r.end()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.seen) < 6 { // initialize, initialized, GET, tools/list, tools/call, DELETE
+	if len(p.seen) < 7 { // server/discover, initialize, initialized, GET, tools/list, tools/call, DELETE
 		t.Fatalf("%d requests", len(p.seen))
 	}
 	for i, h := range p.seen {
@@ -146,10 +146,13 @@ func TestHeadersGoToTheServer(t *testing.T) {
 			t.Errorf("request %d has the headers %v", i, h)
 		}
 		want := map[string]string{"Mcp-Session-Id": "session-1", "Mcp-Protocol-Version": "2025-06-18"}
+		switch i {
+		case 0: // the probe
+			want = map[string]string{"Mcp-Session-Id": "", "Mcp-Protocol-Version": newestModern}
+		case 1: // initialize
+			want = map[string]string{"Mcp-Session-Id": "", "Mcp-Protocol-Version": ""}
+		}
 		for name, value := range want {
-			if i == 0 {
-				value = ""
-			}
 			if got := h.Get(name); got != value {
 				t.Errorf("request %d has %s %q, want %q", i, name, got, value)
 			}
