@@ -1,8 +1,6 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"sync"
 
 	"dragoman/ports"
@@ -38,23 +36,4 @@ func (b *board) look() (ports.Catalog, ports.State, <-chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.catalog, b.state, b.news
-}
-
-// ready waits until the server's tools are there. A server that cannot be had is
-// an error at once: no second try mends a scenario.
-func (b *board) ready(ctx context.Context) (ports.Catalog, error) {
-	for {
-		catalog, state, news := b.look()
-		switch {
-		case state.Phase == ports.PhaseReady:
-			return catalog, nil
-		case state.Err != "":
-			return ports.Catalog{}, errors.New(state.Err)
-		}
-		select {
-		case <-news:
-		case <-ctx.Done():
-			return ports.Catalog{}, ctx.Err()
-		}
-	}
 }

@@ -49,14 +49,18 @@ func run(ctx context.Context, log *slog.Logger, url string) error {
 	if err != nil {
 		return err
 	}
-	src, err := mcp.New(mcp.Config{URL: ports.Secret(url), Timeout: patience}, mcp.Deps{Log: log, Asks: true})
+	admin, login, err := newAdmin(log, scene, url)
+	if err != nil {
+		return err
+	}
+	src, err := mcp.New(mcp.Config{URL: ports.Secret(url), Timeout: patience}, mcp.Deps{Log: log, Asks: true, Login: login})
 	if err != nil {
 		return err
 	}
 	b := newBoard()
 	ended := make(chan error, 1)
 	go func() { ended <- src.Run(ctx, b) }()
-	err = scene.play(ctx, log, b)
+	err = (&game{scene: scene, log: log, board: b, admin: admin}).play(ctx)
 	cancel()
 	if end := <-ended; !errors.Is(end, context.Canceled) && !errors.Is(end, context.DeadlineExceeded) {
 		err = errors.Join(err, fmt.Errorf("run ended: %w", end))
@@ -68,7 +72,11 @@ func run(ctx context.Context, log *slog.Logger, url string) error {
 type scene struct {
 	name  string
 	about struct {
-		ToolCalls []struct {
+		ClientID     string `json:"client_id"`
+		ClientSecret string `json:"client_secret"`
+		PrivateKey   string `json:"private_key_pem"`
+		Algorithm    string `json:"signing_algorithm"`
+		ToolCalls    []struct {
 			Name      string          `json:"name"`
 			Arguments json.RawMessage `json:"arguments"`
 		} `json:"toolCalls"`

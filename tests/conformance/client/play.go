@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"time"
 
 	"dragoman/ports"
 )
@@ -12,33 +13,97 @@ import (
 // listOnly are the scenarios whose server has tools to look at, and not to call.
 var listOnly = map[string]bool{"request-metadata": true, "json-schema-ref-no-deref": true}
 
+// game is a scenario as it goes.
+type game struct {
+	scene *scene
+	log   *slog.Logger
+	board *board
+	admin *admin
+}
+
 // play calls every tool in the order of the catalog, as a model would. What needs
 // a form is taken up again when all have been called, as a parked turn is.
-func (s *scene) play(ctx context.Context, log *slog.Logger, b *board) error {
-	catalog, err := b.ready(ctx)
-	if err != nil || listOnly[s.name] {
+func (g *game) play(ctx context.Context) error {
+	catalog, err := g.ready(ctx)
+	if err != nil || listOnly[g.scene.name] {
 		return err
 	}
 	var failed []error
-	parked := map[ports.ToolPort]ports.ToolCall{}
+	var parked []func() error
 	for _, tool := range catalog.Tools {
-		for _, args := range s.arguments(tool.Spec(), catalog) {
+		for _, args := range g.scene.arguments(tool.Spec(), catalog) {
 			call := ports.ToolCall{Call: ports.Call{Name: tool.Spec().Name, Arguments: args}}
-			result, err := tool.Call(ctx, call, person{log})
-			log.Info("tool_called", "tool", call.Name, "args", string(args), "result", result, "err", err)
+			result, err := g.call(ctx, tool, call)
 			failed = append(failed, err)
 			if form := result.NeedsInput; form != nil {
 				call.Resume = &ports.Resume{State: form.State}
-				parked[tool] = call
+				parked = append(parked, func() error {
+					_, err := g.call(ctx, tool, call)
+					return err
+				})
 			}
 		}
 	}
-	for tool, call := range parked {
-		result, err := tool.Call(ctx, call, person{log})
-		log.Info("tool_resumed", "tool", call.Name, "result", result, "err", err)
-		failed = append(failed, err)
+	for _, resume := range parked {
+		failed = append(failed, resume())
 	}
 	return errors.Join(failed...)
+}
+
+// call calls the tool, and again when a login that it wanted is there.
+func (g *game) call(ctx context.Context, tool ports.ToolPort, call ports.ToolCall) (ports.ToolResult, error) {
+	for {
+		result, err := tool.Call(ctx, call, person{g.log})
+		g.log.Info("tool_called", "tool", call.Name, "args", string(call.Arguments), "resumed", call.Resume != nil, "result", result, "err", err)
+		if !ports.IsKind(err, ports.KindUnauthorized) {
+			return result, err
+		}
+		if none := g.login(ctx); none != nil {
+			return result, errors.Join(err, none)
+		}
+	}
+}
+
+// login opens the link that a refused call led to. Without one the server is not
+// to be asked again: the admin waits a moment, and gives up.
+func (g *game) login(ctx context.Context) error {
+	moment := time.After(2 * time.Second)
+	for {
+		_, state, news := g.board.look()
+		if state.Login != "" && !g.admin.seen[state.Login] {
+			_, err := g.ready(ctx)
+			return err
+		}
+		select {
+		case <-news:
+		case <-moment:
+			return errors.New("there is no link to log in by")
+		}
+	}
+}
+
+// ready waits until the server's tools are there, and logs in where that is
+// wanted. A server that cannot be had is an error at once: no second try mends a
+// scenario.
+func (g *game) ready(ctx context.Context) (ports.Catalog, error) {
+	for {
+		catalog, state, news := g.board.look()
+		switch {
+		case state.Login != "" && !g.admin.seen[state.Login]:
+			if err := g.admin.open(ctx, state.Login); err != nil {
+				return catalog, err
+			}
+		case state.Phase == ports.PhaseReady:
+			return catalog, nil
+		case state.Login == "" && state.Err != "":
+			return catalog, errors.New(state.Err)
+		}
+		select {
+		case <-news:
+		case <-ctx.Done():
+			return catalog, ctx.Err()
+		}
+	}
 }
 
 // arguments are what a tool is called with, once each: what the suite wants,
