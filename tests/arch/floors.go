@@ -29,11 +29,11 @@ var floors = []floor{
 	{"tests/*test", []string{"ports"}, noLibrary, []string{"ports", "adapters/*", "tests/*"}},
 	{"tests/fake", nil, noLibrary, []string{"tests/*"}},
 	{"tests/arch", nil, noLibrary, nil},
-	{"tests/crash", nil, noLibrary, []string{"ports", "config", "core/*", "adapters/*", "tests/*"}},         // a whole gateway in a process of its own, to be killed
-	{"tests/conformance", []string{"ports", "adapters/mcp"}, noLibrary, []string{"ports", "tests/*"}},       // our client, played by the official suite
-	{"tests/examples", []string{"ports"}, anyLibrary, []string{"ports", "adapters/mcp", "tests/*"}},         // an adapter that is not shipped, and MCP servers
-	{"tests/bench", []string{"ports", "adapters/mcp", "tests/*"}, anyLibrary, []string{"ports", "tests/*"}}, // its calls are held against the library's
-	{"tests/*", []string{"ports", "tests/*"}, anyLibrary, []string{"ports", "tests/*"}},                     // these drive the binary
+	{"tests/crash", nil, noLibrary, []string{"ports", "config", "core/*", "adapters/*", "tests/*"}},                   // a whole gateway in a process of its own, to be killed
+	{"tests/conformance", []string{"ports", "adapters/mcp"}, noLibrary, []string{"ports", "adapters/mcp", "tests/*"}}, // our client, played by the official suite
+	{"tests/examples", []string{"ports"}, anyLibrary, []string{"ports", "adapters/mcp", "tests/*"}},                   // an adapter that is not shipped, and MCP servers
+	{"tests/bench", []string{"ports", "adapters/mcp", "tests/*"}, anyLibrary, []string{"ports", "tests/*"}},           // its calls are held against the library's
+	{"tests/*", []string{"ports", "tests/*"}, anyLibrary, []string{"ports", "tests/*"}},                               // these drive the binary
 }
 
 // sdks are the libraries that stand for a platform, a wire or a surface, with
