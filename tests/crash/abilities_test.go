@@ -32,7 +32,7 @@ var interfaces = map[string]reflect.Type{
 	"Leases": reflect.TypeFor[ports.Leases](), "ModelPort": reflect.TypeFor[ports.ModelPort](), "Opener": reflect.TypeFor[ports.Opener](),
 	"PromptSource": reflect.TypeFor[ports.PromptSource](), "Questions": reflect.TypeFor[ports.Questions](), "Reactor": reflect.TypeFor[ports.Reactor](),
 	"Receiver": reflect.TypeFor[ports.Receiver](), "Reconnector": reflect.TypeFor[ports.Reconnector](), "Records": reflect.TypeFor[ports.Records](),
-	"Registrar": reflect.TypeFor[ports.Registrar](), "Renderer": reflect.TypeFor[ports.Renderer](), "Reporter": reflect.TypeFor[ports.Reporter](),
+	"Registrar": reflect.TypeFor[ports.Registrar](), "Rejoiner": reflect.TypeFor[ports.Rejoiner](), "Renderer": reflect.TypeFor[ports.Renderer](), "Reporter": reflect.TypeFor[ports.Reporter](),
 	"ResourceSource": reflect.TypeFor[ports.ResourceSource](), "Terminal": reflect.TypeFor[ports.Terminal](), "ToolPort": reflect.TypeFor[ports.ToolPort](), "ToolSource": reflect.TypeFor[ports.ToolSource](),
 	"Turns": reflect.TypeFor[ports.Turns](), "Typer": reflect.TypeFor[ports.Typer](),
 }
