@@ -105,7 +105,6 @@ func awaitEnd(ctx context.Context, op string, ended <-chan struct{}) error {
 func (g *Gateway) startSources(hard context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(hard)
 	var work sync.WaitGroup
-	servers := 0
 	g.mu.Lock()
 	g.launch = func(m *member) {
 		ctx, stop := context.WithCancel(ctx)
@@ -120,21 +119,19 @@ func (g *Gateway) startSources(hard context.Context) (stop func()) {
 		})
 	}
 	for _, m := range g.members {
-		if m.reg == nil {
-			continue
-		}
-		g.launch(m)
-		if m.Name != "" {
-			servers++
+		if m.reg != nil {
+			g.launch(m)
 		}
 	}
+	atStart := g.enabled()
 	g.mu.Unlock()
-	if servers > 0 {
+	if atStart > 0 {
 		work.Go(func() { g.announce(ctx) })
 	}
 	return func() {
 		g.mu.Lock()
 		g.launch = nil // nothing is started any more
+		servers := g.enabled()
 		g.mu.Unlock()
 		cancel()
 		gone := true
@@ -147,6 +144,17 @@ func (g *Gateway) startSources(hard context.Context) (stop func()) {
 			g.log.Info("mcp_servers_disconnected", "servers", servers)
 		}
 	}
+}
+
+// enabled counts the servers that are to run. Callers hold mu.
+func (g *Gateway) enabled() int {
+	n := 0
+	for name, m := range g.members {
+		if name != "" && m.reg != nil {
+			n++
+		}
+	}
+	return n
 }
 
 // announce says once how the servers stand, when each that is enabled was reached
