@@ -87,9 +87,6 @@ func sourcesOf(cfg *config.Config, store *sqlstore.Store, logins *oauth.Desk, lo
 	}
 	for _, name := range slices.Sorted(maps.Keys(cfg.MCPServers)) {
 		s := cfg.MCPServers[name]
-		if !cfg.MCP.Enabled || !s.Enabled {
-			continue
-		}
 		port, err := server.build(s.Section, parts{name: name, home: home, log: log.With("mcp_server", name), store: store})
 		if err != nil {
 			return nil, err

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -91,9 +92,16 @@ func printServers(w io.Writer, list []ports.ServerInfo) error {
 	}
 	var table strings.Builder
 	tab := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tab, "SERVER\tTRANSPORT\tSTATE\tPROTOCOL\tTOOLS\tRESTARTS")
+	several := slices.ContainsFunc(list, func(s ports.ServerInfo) bool { return s.Connections > 1 })
+	row := func(cells ...any) {
+		if !several {
+			cells = cells[:len(cells)-1]
+		}
+		fmt.Fprintf(tab, strings.Repeat("\t%v", len(cells))[1:]+"\n", cells...)
+	}
+	row("SERVER", "TRANSPORT", "STATE", "PROTOCOL", "TOOLS", "RESTARTS", "CONNECTIONS")
 	for _, s := range list {
-		fmt.Fprintf(tab, "%s\t%s\t%s\t%s\t%d\t%d\n", s.Name, cmp.Or(s.Transport, "-"), s.Phase, cmp.Or(terminal.Printable(s.Protocol), "-"), s.Tools, s.Restarts)
+		row(s.Name, cmp.Or(s.Transport, "-"), s.Phase, cmp.Or(terminal.Printable(s.Protocol), "-"), s.Tools, s.Restarts, s.Connections)
 	}
 	err := tab.Flush()
 	rows := strings.SplitAfter(table.String(), "\n")
@@ -114,11 +122,8 @@ func trouble(s ports.ServerInfo) string {
 	case ports.ByAdmin:
 		fmt.Fprintf(&b, "  disabled by an admin, %s\n", s.DisabledAt.Local().Format("2006-01-02 15:04 MST"))
 	}
-	if s.Login != "" { // in one piece, however long it is: it will be copied
-		fmt.Fprintf(&b, "  log in: %s\n", oneLine(s.Login))
-	}
 	why := oneLine(s.Err)
-	if !missing(s) && why == "" {
+	if !missing(s) && why == "" && s.Login == "" {
 		return b.String()
 	}
 	if s.RetryIn > 0 {

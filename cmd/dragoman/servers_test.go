@@ -45,6 +45,30 @@ new                               -          connecting  -           0      0
 	}
 }
 
+// How many connections a server has is told where one has more than one.
+func TestServersTableTellsOfSeveralConnections(t *testing.T) {
+	var b strings.Builder
+	one := ports.ServerInfo{Name: "one", State: ports.State{Phase: ports.PhaseReady, Transport: "http", Connections: 1}}
+	own := ports.ServerInfo{Name: "own", State: ports.State{Phase: ports.PhaseReady, Transport: "stdio", Connections: 3}}
+	off := ports.ServerInfo{Name: "off", DisabledBy: ports.ByConfig, State: ports.State{Phase: ports.PhaseDisabled}}
+	in := ports.ServerInfo{Name: "in", State: ports.State{Phase: ports.PhaseParked, Transport: "http", Login: "https://example.org/login"}}
+	if err := printServers(&b, []ports.ServerInfo{one, own, off, in}); err != nil {
+		t.Fatal(err)
+	}
+	want := `
+SERVER  TRANSPORT  STATE     PROTOCOL  TOOLS  RESTARTS  CONNECTIONS
+one     http       ready     -         0      0         1
+own     stdio      ready     -         0      0         3
+off     -          disabled  -         0      0         0
+  disabled by the config
+in      http       parked    -         0      0         0
+  log in at: https://example.org/login
+`
+	if got := "\n" + b.String(); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
 func TestContentForScripts(t *testing.T) {
 	var b strings.Builder
 	err := printJSON(&b, contentOf([]ports.Block{

@@ -63,7 +63,7 @@ func newTools(file *string) *cobra.Command {
 
 // missing reports whether a server should be there and is not.
 func missing(s ports.ServerInfo) bool {
-	return s.Phase != ports.PhaseReady && s.Phase != ports.PhaseIdle && s.Phase != ports.PhaseDisabled
+	return !s.Phase.Callable() && s.Phase != ports.PhaseDisabled
 }
 
 // printUnconnected says which servers are missing from a listing, and why.

@@ -85,7 +85,7 @@ func TestServersAreListed(t *testing.T) {
 			t.Fatalf("exit %d, %s", code, stderr)
 		}
 		list := listOf(t, out)
-		want := "disabled_at:text disabled_by:text last_error:text login:text name:text peer:text protocol_version:text restarts:number retry_in:text state:text stderr:list tools:number transport:text"
+		want := "connections:number disabled_at:text disabled_by:text last_error:text login:text name:text peer:text protocol_version:text restarts:number retry_in:text state:text stderr:list tools:number transport:text"
 		for _, one := range list {
 			if got := keysOf(t, one); got != want {
 				t.Errorf("a server has\n%s, want\n%s", got, want)
