@@ -21,6 +21,9 @@ type Deps struct {
 	Asks bool
 	// Login logs in to a server with a url; nil: it has its token in headers, or needs none.
 	Login Login
+	// Mark is what the children are known by, so that what they forked can be
+	// ended. nil: it cannot.
+	Mark *Mark
 	// Trace takes what goes over the wire, a line for each message; nil: nobody wants it.
 	Trace io.Writer
 }

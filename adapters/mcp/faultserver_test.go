@@ -30,6 +30,9 @@ func TestMain(m *testing.M) {
 	case mode == "gateway":
 		runGateway()
 		return
+	case mode == "deserter":
+		desert()
+		return
 	case ok:
 		newPeer(mode).serve()
 		return
@@ -39,7 +42,7 @@ func TestMain(m *testing.M) {
 
 // runGateway runs a source, prints the process id of its server and waits to be killed.
 func runGateway() {
-	src, err := New(peerConfig("stubborn"), Deps{})
+	src, err := New(peerConfig("stubborn"), Deps{Mark: NewMark(os.Getenv(folderVar))})
 	if err != nil {
 		panic(err)
 	}
@@ -53,6 +56,7 @@ func (announcer) Register(ports.Catalog) {}
 func (a announcer) State(s ports.State) {
 	if s.Phase == ports.PhaseReady {
 		fmt.Println("server", sessionOf(a.src).link.(*stdio).proc.cmd.Process.Pid)
+		go a.forkAway()
 	}
 }
 
@@ -297,6 +301,7 @@ func (p *peer) call(m incoming) {
 		Size    int             `json:"size"`
 		Piece   json.RawMessage `json:"piece"`
 		What    string          `json:"what"`
+		Raw     []byte          `json:"raw"`
 	}
 	_ = json.Unmarshal(c.Arguments, &args)
 	switch c.Name {
@@ -304,6 +309,8 @@ func (p *peer) call(m incoming) {
 		p.result(m.ID, textResult(args.Text))
 	case "say":
 		switch {
+		case len(args.Raw) > 0:
+			p.write(strings.ReplaceAll(string(args.Raw), "ID", string(m.ID)))
 		case len(args.Piece) > 0:
 			pieces := strings.Repeat(string(args.Piece)+",", args.Size)
 			p.result(m.ID, `{"content":[`+strings.TrimSuffix(pieces, ",")+`]}`)
@@ -375,6 +382,8 @@ func (p *peer) answer(id json.RawMessage, what string) {
 	case "close":
 		os.Stdout.Close()
 		time.Sleep(time.Hour)
+	default:
+		p.misbehave(id, what)
 	}
 }
 

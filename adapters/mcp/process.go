@@ -3,6 +3,7 @@ package mcp
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -26,6 +27,8 @@ type process struct {
 	cmd                   *exec.Cmd
 	stdin, stdout, stderr *os.File
 	exited                chan struct{} // closed when the child is gone and reaped
+	mark                  string        // what it and all that it forks are known by; may be ""
+	swept                 chan struct{} // closed when what left the child's group is gone too
 
 	mu     sync.Mutex
 	reaped bool // no signal any more: the pid may be somebody else's
@@ -34,8 +37,8 @@ type process struct {
 // errNoCommand is a program, or a folder to start it in, that is not there.
 var errNoCommand = errors.New("nothing can be started")
 
-// startProcess starts command in dir with exactly env.
-func startProcess(command string, args, env []string, dir string) (*process, error) {
+// startProcess starts command in dir with exactly env and, if there is one, the mark.
+func startProcess(command string, args, env []string, dir, mark string, log *slog.Logger) (*process, error) {
 	path, err := findCommand(command, env, dir)
 	if err != nil {
 		return nil, err
@@ -45,17 +48,17 @@ func startProcess(command string, args, env []string, dir string) (*process, err
 	}
 	cmd := exec.Command(path, args...)
 	cmd.Args[0] = command
-	cmd.Env, cmd.Dir = env, dir
+	cmd.Env, cmd.Dir = withMark(env, mark), dir
 	cmd.SysProcAttr = groupAttr()
-	p := &process{cmd: cmd, exited: make(chan struct{})}
+	p := &process{cmd: cmd, exited: make(chan struct{}), mark: mark, swept: make(chan struct{})}
 	theirs, err := p.pipes()
 	if err != nil {
 		return nil, err
 	}
 	started := make(chan error)
-	go p.live(theirs, started)
+	go p.live(theirs, started, log)
 	if err := <-started; err != nil {
-		<-p.exited
+		<-p.swept
 		p.stdin.Close()
 		p.closeOutputs()
 		return nil, fmt.Errorf("start %s: %w", command, err)
@@ -92,17 +95,20 @@ func (p *process) pipes() (theirs []*os.File, err error) {
 // live starts the child and stays until it is gone. It keeps its OS thread for
 // that long: the kernel sends the parent-death signal when the thread that
 // started the child ends, not when the process does (prctl(2), PR_SET_PDEATHSIG).
-func (p *process) live(theirs []*os.File, started chan<- error) {
+func (p *process) live(theirs []*os.File, started chan<- error, log *slog.Logger) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	defer close(p.exited)
+	defer close(p.swept)
 	err := p.cmd.Start()
 	closeAll(theirs)
 	started <- err
-	if err != nil {
-		return
+	if err == nil {
+		p.reap()
 	}
-	p.reap()
+	close(p.exited)
+	if err == nil {
+		endStragglers(p.mark, log)
+	}
 }
 
 // ending says how the child ended. Call it after exited is closed.
@@ -114,8 +120,17 @@ func (p *process) ending() string {
 }
 
 // stop ends the child and its group: by closing its stdin if polite, then by
-// SIGTERM, then by SIGKILL. It returns when the child is gone.
+// SIGTERM, then by SIGKILL. It returns when the child is gone, and with it what
+// it forked.
 func (p *process) stop(polite bool) error {
+	if err := p.end(polite); err != nil {
+		return err
+	}
+	<-p.swept
+	return nil
+}
+
+func (p *process) end(polite bool) error {
 	p.stdin.Close()
 	if polite && p.gone(eofGrace) {
 		return nil

@@ -39,8 +39,7 @@ func New(cfg Config, deps Deps) (*Source, error) {
 	if deps.Log == nil {
 		deps.Log = slog.New(slog.DiscardHandler)
 	}
-	connect := func(cfg Config, log *slog.Logger) link { return dial(cfg, log, deps.Login) }
-	return &Source{cfg: cfg, deps: deps, log: deps.Log, dial: connect, tasks: newTaskBook(deps), barAfter: maxUnanswered, barFor: barFor}, nil
+	return &Source{cfg: cfg, deps: deps, log: deps.Log, dial: dialer(deps), tasks: newTaskBook(deps), barAfter: maxUnanswered, barFor: barFor}, nil
 }
 
 // Run connects, registers the server's tools and keeps connected until ctx

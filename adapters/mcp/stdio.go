@@ -30,6 +30,7 @@ const (
 type stdio struct {
 	callbacks
 	cfg    Config
+	mark   *Mark // set before Start; may be nil
 	stderr *tail
 	proc   *process
 	out    chan frame
@@ -92,7 +93,7 @@ func (s *stdio) Start(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	proc, err := startProcess(s.cfg.Command, s.cfg.Args, s.cfg.environ(), s.cfg.Cwd)
+	proc, err := startProcess(s.cfg.Command, s.cfg.Args, s.cfg.environ(), s.cfg.Cwd, s.mark.next(), s.log)
 	if err != nil {
 		return &lostError{reason: err.Error(), cause: err}
 	}

@@ -25,13 +25,17 @@ type link interface {
 	Stderr() ([]string, int)
 }
 
-// dial makes the link that cfg asks for, not yet started.
-func dial(cfg Config, log *slog.Logger, login Login) link {
-	switch cfg.Transport {
-	case overHTTP:
-		return newStreamable(cfg, log, login)
-	case overSSE:
-		return newLegacySSE(cfg, log, login)
+// dialer makes the links that a config asks for, not yet started.
+func dialer(deps Deps) func(Config, *slog.Logger) link {
+	return func(cfg Config, log *slog.Logger) link {
+		switch cfg.Transport {
+		case overHTTP:
+			return newStreamable(cfg, log, deps.Login)
+		case overSSE:
+			return newLegacySSE(cfg, log, deps.Login)
+		}
+		s := newStdio(cfg, log)
+		s.mark = deps.Mark
+		return s
 	}
-	return newStdio(cfg, log)
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"dragoman/adapters/mcp"
 	"dragoman/adapters/mcp/oauth"
 	"dragoman/adapters/sqlstore"
 	"dragoman/config"
@@ -85,9 +86,10 @@ func sourcesOf(cfg *config.Config, store *sqlstore.Store, logins *oauth.Desk, lo
 	if err != nil {
 		return nil, err
 	}
+	mark := mcp.NewMark(cfg.DataDir)
 	for _, name := range slices.Sorted(maps.Keys(cfg.MCPServers)) {
 		s := cfg.MCPServers[name]
-		port, err := server.build(s.Section, parts{name: name, home: home, log: log.With("mcp_server", name), store: store})
+		port, err := server.build(s.Section, parts{name: name, home: home, log: log.With("mcp_server", name), store: store, logins: logins, mark: mark})
 		if err != nil {
 			return nil, err
 		}

@@ -145,7 +145,7 @@ func (c *chat) own(ctx, hard context.Context, cfg *config.Config, store *sqlstor
 	hard, cut := context.WithCancel(hard)
 	defer cut()
 	served := make(chan error, 1)
-	go func() { served <- serve(serving, hard, g, local, socketPath(cfg), log) }()
+	go func() { served <- serve(serving, hard, g, local, cfg, log) }()
 	c.connect(ctx, g)
 	said := c.front.Talk(ctx, t)
 	spoken := c.after(quietFor, "Another chat uses this gateway: it runs until that one ends. Ctrl-C ends both.")

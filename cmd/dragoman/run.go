@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dragoman/adapters/control"
+	"dragoman/adapters/mcp"
 	"dragoman/config"
 	"dragoman/core/gateway"
 )
@@ -74,7 +75,7 @@ func run(ctx, hard context.Context, file string) (err error) {
 		return err
 	}
 	welcome(cfg, name, code, listener)
-	return serve(ctx, hard, g, local, socketPath(cfg), log)
+	return serve(ctx, hard, g, local, cfg, log)
 }
 
 // served are the channels that the gateway works for. What is left to do of any
@@ -87,12 +88,14 @@ func served(cfg *config.Config) []string {
 	return list
 }
 
-// serve runs the gateway and, beside it, the control socket.
-func serve(ctx, hard context.Context, g *gateway.Gateway, local terminals, socket string, log *slog.Logger) error {
+// serve runs the gateway and, beside it, the control socket, and ends what
+// gateways before it left running.
+func serve(ctx, hard context.Context, g *gateway.Gateway, local terminals, cfg *config.Config, log *slog.Logger) error {
 	beside, stop := context.WithCancel(hard)
 	var work sync.WaitGroup
+	work.Go(func() { mcp.NewMark(cfg.DataDir).EndOrphans(beside, log) })
 	work.Go(func() {
-		if err := control.Serve(beside, socket, g, local.find); err != nil {
+		if err := control.Serve(beside, socketPath(cfg), g, local.find); err != nil {
 			log.Error("control_socket_failed", "err", err)
 		}
 	})

@@ -37,7 +37,7 @@ var (
 		if err != nil {
 			return nil, err
 		}
-		deps := mcp.Deps{Log: p.log, Login: login, Scope: "mcp_servers/" + p.name}
+		deps := mcp.Deps{Log: p.log, Mark: p.mark, Login: login, Scope: "mcp_servers/" + p.name}
 		if p.store != nil {
 			deps.Records = p.store
 		}
@@ -56,6 +56,7 @@ type parts struct {
 	log    *slog.Logger
 	store  *sqlstore.Store // nil when the config is only checked
 	logins *oauth.Desk     // nil when nobody logs in
+	mark   *mcp.Mark       // what children are known by
 }
 
 // factory decodes a section of the config into the adapter's own Config, and
