@@ -53,7 +53,8 @@ type Config struct {
 
 	Timeout     time.Duration `json:"timeout,omitempty" default:"15s" validate:"gte=0" doc:"How long the server may take until its tools are listed"`
 	CallTimeout time.Duration `json:"call_timeout,omitempty" default:"60s" validate:"gte=0" doc:"How long one tool call may take"`
-	// On stdio a longer message ends the connection, over HTTP only the call that it belongs to.
+	// A longer message costs the call that it answers. On stdio it ends the connection if it does not
+	// tell which one that is, or is 64 times as long.
 	MaxMessageBytes int `json:"max_message_bytes,omitempty" default:"16777216" validate:"gte=0" doc:"Longest message taken from the server"`
 	MaxParallel     int `json:"max_parallel,omitempty" default:"16" validate:"gte=0" doc:"How many calls run at a time; further ones wait"`
 	// ProtocolVersion is for a server that negotiates badly.

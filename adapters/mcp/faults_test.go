@@ -96,8 +96,8 @@ func TestHalfALineCostsOneCall(t *testing.T) {
 	wantKind(t, err, ports.KindTimeout, "deadline")
 }
 
-// TestHugeMessage: a message beyond the limit ends the connection, says so, and
-// costs no more memory than the limit, at any time.
+// TestHugeMessage: a message far beyond the limit ends the connection, says so,
+// and costs no more memory than the limit, at any time.
 func TestHugeMessage(t *testing.T) {
 	cfg := peerConfig("good")
 	cfg.MaxMessageBytes = 1 << 20
@@ -111,7 +111,7 @@ func TestHugeMessage(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	_, err = r.call(t.Context(), "say", `{"size":314572800}`) // 300 MiB on one line
 	runtime.ReadMemStats(&after)
-	wantKind(t, err, ports.KindUnsure, "more than 1048576 bytes (max_message_bytes)")
+	wantKind(t, err, ports.KindTooLarge, "more than 1048576 bytes (max_message_bytes)")
 	if grown := after.TotalAlloc - before.TotalAlloc; grown > 16<<20 {
 		t.Errorf("%d bytes were allocated for a message beyond 1 MiB", grown)
 	}

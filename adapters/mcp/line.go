@@ -19,6 +19,9 @@ type lineReader struct {
 	max int
 	cut bool
 	buf []byte
+
+	over []byte // what did not fit into buf, valid until the next read
+	more bool   // the line goes on behind it
 }
 
 func newLineReader(r io.Reader, max int, cut bool) *lineReader {
@@ -39,6 +42,7 @@ func (l *lineReader) next() ([]byte, error) {
 		}
 		if room := l.max - len(l.buf); len(part) > room {
 			if !l.cut {
+				l.over, l.more = part, err != nil
 				return nil, errLineTooLong
 			}
 			part = part[:room]
@@ -54,4 +58,26 @@ func (l *lineReader) next() ([]byte, error) {
 			return nil, err
 		}
 	}
+}
+
+// skim is called after errLineTooLong. It shows the line, piece by piece, keeps
+// nothing of it, and leaves the reader behind its end; errLineTooLong: it has
+// more than budget bytes.
+func (l *lineReader) skim(budget int, see func([]byte)) (length int, err error) {
+	see(l.buf)
+	see(l.over)
+	length = len(l.buf) + len(l.over)
+	l.buf = nil
+	for l.more {
+		if length > budget {
+			return length, errLineTooLong
+		}
+		part, err := l.r.ReadSlice('\n')
+		see(part)
+		length += len(part)
+		if l.more = errors.Is(err, bufio.ErrBufferFull); err != nil && !l.more {
+			return length, err
+		}
+	}
+	return length, nil
 }

@@ -44,10 +44,16 @@ type stdio struct {
 
 	mu      sync.Mutex
 	err     error
-	pending map[int64]chan *transport.JSONRPCResponse
+	pending map[int64]chan outcome
 	noise   int
 	oddLine string
 	flood   flood
+}
+
+// outcome is what came of a request: an answer, or why there is none to give.
+type outcome struct {
+	response *transport.JSONRPCResponse
+	err      error
 }
 
 // frame is a line to write. It is skipped if its sender left before its turn,
@@ -84,7 +90,7 @@ func newStdio(cfg Config, log *slog.Logger) *stdio {
 		lost:      make(chan struct{}),
 		stopped:   func() {},
 		serving:   make(chan struct{}, maxServing),
-		pending:   make(map[int64]chan *transport.JSONRPCResponse),
+		pending:   make(map[int64]chan outcome),
 	}
 }
 
@@ -119,7 +125,7 @@ func (s *stdio) SendRequest(ctx context.Context, r transport.JSONRPCRequest) (*t
 	if err != nil {
 		return nil, fmt.Errorf("encode %s: %w", r.Method, err)
 	}
-	answer := make(chan *transport.JSONRPCResponse, 1)
+	answer := make(chan outcome, 1)
 	s.mu.Lock()
 	s.pending[id] = answer
 	s.mu.Unlock()
@@ -134,14 +140,14 @@ func (s *stdio) SendRequest(ctx context.Context, r transport.JSONRPCRequest) (*t
 	}
 	select {
 	case a := <-answer:
-		return a, nil
+		return a.response, a.err
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	case <-s.lost:
 	}
 	select { // an answer that came with the last words counts
 	case a := <-answer:
-		return a, nil
+		return a.response, a.err
 	default:
 		return nil, s.lostAfter(claim)
 	}
@@ -318,13 +324,14 @@ func (s *stdio) read(life context.Context) {
 			if s.take(life, line); s.flooded() {
 				return
 			}
-			continue
 		case errors.Is(err, errLineTooLong):
-			s.fail(fmt.Sprintf("the server sent a message of more than %d bytes (max_message_bytes)", s.cfg.MaxMessageBytes), err)
+			if !s.takeLong(lines) {
+				return
+			}
 		default:
 			s.hungUp("the server closed its output", err)
+			return
 		}
-		return
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 // take handles one line of the child's output. What is not JSON-RPC is noise:
 // many servers print a banner or a log there.
 func (s *stdio) take(life context.Context, line []byte) {
-	line = bytes.TrimSpace(line)
+	line = bytes.TrimSpace(bytes.TrimPrefix(line, []byte("\uFEFF")))
 	if len(line) == 0 {
 		s.idle(line)
 		return
@@ -37,7 +37,9 @@ func (s *stdio) take(life context.Context, line []byte) {
 func (s *stdio) takeOne(life context.Context, line []byte) {
 	var m message
 	if line[0] != '{' || json.Unmarshal(line, &m) != nil {
-		s.takeNoise(line)
+		if line[0] != '{' || !s.takeBroken(line) {
+			s.takeNoise(line)
+		}
 		return
 	}
 	switch {
@@ -74,16 +76,22 @@ func (s *stdio) takeAnswer(m message) bool {
 	if !ok {
 		return false
 	}
+	if !s.settle(id, outcome{response: m.answer(id)}) {
+		s.log.Debug("mcp_answer_unexpected")
+	}
+	return true
+}
+
+// settle hands out what came of a request, and reports false if nobody waits for it.
+func (s *stdio) settle(id int64, o outcome) bool {
 	s.mu.Lock()
 	waiting, ok := s.pending[id]
 	delete(s.pending, id)
 	s.mu.Unlock()
-	if !ok {
-		s.log.Debug("mcp_answer_unexpected")
-		return true
+	if ok {
+		waiting <- o
 	}
-	waiting <- m.answer(id)
-	return true
+	return ok
 }
 
 // takeRequest serves a request of the server beside the reading. One too many

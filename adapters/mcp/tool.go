@@ -39,7 +39,7 @@ func (t *tool) Spec() ports.ToolSpec { return t.def.Spec }
 // KindUnavailable only if it was not sent or not heard. A call that becomes a task
 // is followed to its end, over as many connections as it takes; one with the key of
 // a task that an earlier call began is that task. Progress gives a call its time
-// anew.
+// anew. A result beyond the limit is KindTooLarge, and costs no other call.
 func (t *tool) Call(ctx context.Context, call ports.ToolCall, host ports.Host) (ports.ToolResult, error) {
 	return t.run(ctx, call, host, func(ctx context.Context, x *toolCall) (ports.ToolResult, error) {
 		if known, ok := t.source.tasks.of(x.key); ok {

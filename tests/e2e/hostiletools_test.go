@@ -135,7 +135,7 @@ var toolFaults = []struct {
 	{"no such tool", "rm_rf", `{}`, contains("There is no tool named"), "tool_not_found", 0},
 	{"it dies", "dies", `{"text":"it"}`, contains("not known whether it had an effect"), "transport_error", 1},
 	{"it hangs", "hangs", `{"text":"it"}`, contains("did not answer in time"), "timeout", 1},
-	{"it floods", "floods", `{"text":"it"}`, contains("not known whether it had an effect"), "transport_error", 1},
+	{"it floods", "floods", `{"text":"it"}`, contains("too large to be taken"), "protocol_error", 1},
 	{"it babbles", "babbles", `{"text":"it"}`, is("Got: babbled"), "ok", 1},
 	{"it lies", "lies", `{"text":"it"}`, contains("makes no sense"), "protocol_error", 1},
 	{"it breaks", "breaks", `{"text":"it"}`, contains("Got: "), "", 1},
