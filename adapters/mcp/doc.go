@@ -16,7 +16,9 @@
 //     not, unless it still works on a call.
 //   - A call runs once. A connection that is lost fails the calls in flight:
 //     with KindUnsure if the server may have had them, with KindUnavailable if
-//     they were not sent. One thing alone is sent again, once: what an HTTP
+//     they were not sent. A message beyond max_message_bytes costs the call that
+//     it answers, and the connection only where nobody can tell which that is. One
+//     thing alone is sent again, once: what an HTTP
 //     server refused to hear because it forgot the session.
 //   - A server that prints without end what is no message is given up, and tried
 //     again as seldom as one that is not installed. One that wants another login
@@ -24,14 +26,20 @@
 //   - Headers go to the URL's origin alone; they and what a URL may hide stay out
 //     of states, errors and the log.
 //   - A child sees only the environment its config names, dies with this
-//     process (Linux), and is gone, with its process group, when Run returns.
+//     process (Linux), and is gone, with its process group, when Run returns. So
+//     is what it forked into another group or session; of a process that was
+//     killed, the next on the same data folder ends it (Mark, Linux).
+//   - A trace of the wire shows no secret that can be known by the config, by the
+//     header or by the name of the member that it stands in.
 //   - What a server declares is passed on as it wrote it. One malformed tool is
 //     left out and named; the others stay.
 //
 // The parts, from the wire up:
 //
-//	process    a child with its pipes and its process group
+//	process    a child with its pipes and its process group; Mark: all it forks
 //	stdio      JSON-RPC over such a child; a link
+//	envelope   which message it is, of one that is too long to be taken
+//	tracer     writes down what goes over the wire, without secrets
 //	httpLink   what both links over HTTP share: client, refusals, health
 //	streamable JSON-RPC over streamable HTTP; a link
 //	legacySSE  JSON-RPC over the older HTTP with SSE; a link

@@ -39,7 +39,7 @@ func New(cfg Config, deps Deps) (*Source, error) {
 	if deps.Log == nil {
 		deps.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Source{cfg: cfg, deps: deps, log: deps.Log, dial: dialer(deps), tasks: newTaskBook(deps), barAfter: maxUnanswered, barFor: barFor}, nil
+	return &Source{cfg: cfg, deps: deps, log: deps.Log, dial: dialer(deps, cfg.redactor()), tasks: newTaskBook(deps), barAfter: maxUnanswered, barFor: barFor}, nil
 }
 
 // Run connects, registers the server's tools and keeps connected until ctx

@@ -30,7 +30,8 @@ const (
 type stdio struct {
 	callbacks
 	cfg    Config
-	mark   *Mark // set before Start; may be nil
+	mark   *Mark // set before Start, as trace is; both may be nil
+	trace  *wire
 	stderr *tail
 	proc   *process
 	out    chan frame
@@ -278,6 +279,7 @@ func (s *stdio) writeLine(f frame) bool {
 		written, err = s.proc.stdin.Write(f.line)
 	}
 	if err == nil {
+		s.trace.line(outwards, f.line)
 		return true
 	}
 	if written == 0 {
@@ -321,6 +323,7 @@ func (s *stdio) read(life context.Context) {
 		line, err := lines.next()
 		switch {
 		case err == nil:
+			s.trace.line(inwards, line)
 			if s.take(life, line); s.flooded() {
 				return
 			}

@@ -17,6 +17,7 @@ const skimFactor = 64
 func (s *stdio) takeLong(lines *lineReader) bool {
 	var e envelope
 	length, err := lines.skim(skimFactor*s.cfg.MaxMessageBytes, e.feed)
+	s.trace.omitted(inwards, length)
 	large := &tooLargeError{what: fmt.Sprintf("the server sent a message of more than %d bytes (max_message_bytes)", s.cfg.MaxMessageBytes)}
 	m, whole := e.message()
 	id, ours := m.number()

@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 	"log/slog"
+	"strings"
 
 	"github.com/mark3labs/mcp-go/client/transport"
 )
@@ -26,16 +27,22 @@ type link interface {
 }
 
 // dialer makes the links that a config asks for, not yet started.
-func dialer(deps Deps) func(Config, *slog.Logger) link {
+func dialer(deps Deps, redact *strings.Replacer) func(Config, *slog.Logger) link {
+	trace := newTracer(deps.Trace, redact, deps.Log)
 	return func(cfg Config, log *slog.Logger) link {
+		wire := trace.conn()
 		switch cfg.Transport {
 		case overHTTP:
-			return newStreamable(cfg, log, deps.Login)
+			h := newStreamable(cfg, log, deps.Login)
+			h.client.Transport = wire.http(h.client.Transport)
+			return h
 		case overSSE:
-			return newLegacySSE(cfg, log, deps.Login)
+			h := newLegacySSE(cfg, log, deps.Login)
+			h.client.Transport = wire.http(h.client.Transport)
+			return h
 		}
 		s := newStdio(cfg, log)
-		s.mark = deps.Mark
+		s.mark, s.trace = deps.Mark, wire
 		return s
 	}
 }

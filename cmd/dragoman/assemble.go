@@ -89,7 +89,8 @@ func sourcesOf(cfg *config.Config, store *sqlstore.Store, logins *oauth.Desk, lo
 	mark := mcp.NewMark(cfg.DataDir)
 	for _, name := range slices.Sorted(maps.Keys(cfg.MCPServers)) {
 		s := cfg.MCPServers[name]
-		port, err := server.build(s.Section, parts{name: name, home: home, log: log.With("mcp_server", name), store: store, logins: logins, mark: mark})
+		port, err := server.build(s.Section, parts{name: name, home: home, log: log.With("mcp_server", name), store: store,
+			logins: logins, data: cfg.DataDir, mark: mark})
 		if err != nil {
 			return nil, err
 		}

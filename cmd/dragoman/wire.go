@@ -2,8 +2,10 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"log/slog"
 	"maps"
+	"path/filepath"
 	"reflect"
 	"slices"
 
@@ -37,7 +39,7 @@ var (
 		if err != nil {
 			return nil, err
 		}
-		deps := mcp.Deps{Log: p.log, Mark: p.mark, Login: login, Scope: "mcp_servers/" + p.name}
+		deps := mcp.Deps{Log: p.log, Mark: p.mark, Trace: traceOf(c, p), Login: login, Scope: "mcp_servers/" + p.name}
 		if p.store != nil {
 			deps.Records = p.store
 		}
@@ -56,7 +58,16 @@ type parts struct {
 	log    *slog.Logger
 	store  *sqlstore.Store // nil when the config is only checked
 	logins *oauth.Desk     // nil when nobody logs in
+	data   string          // the data folder
 	mark   *mcp.Mark       // what children are known by
+}
+
+// traceOf is where a server's trace goes; nil if none is wanted.
+func traceOf(c mcp.Config, p parts) io.Writer {
+	if !c.Trace {
+		return nil
+	}
+	return mcp.NewTraceFile(filepath.Join(p.data, "trace", p.name+".jsonl"))
 }
 
 // factory decodes a section of the config into the adapter's own Config, and
