@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"syscall"
 	"time"
 )
 
@@ -216,7 +215,7 @@ func (m *meter) underLoad(ctx context.Context, r *rig, p *process, profile strin
 	err := pause(ctx, warm)
 	limited := r.limited.Load()
 	if profile != "" {
-		_ = p.cmd.Process.Signal(syscall.SIGUSR1)
+		_ = p.cmd.Process.Signal(beginProfile)
 	}
 	from, err1 := measureUsage(p.pid())
 	err = errors.Join(err, err1, pause(ctx, window))
@@ -246,7 +245,7 @@ func (m *meter) underLoad(ctx context.Context, r *rig, p *process, profile strin
 
 // profiled ends a profile and waits until it is written.
 func profiled(ctx context.Context, p *process, name string) error {
-	_ = p.cmd.Process.Signal(syscall.SIGUSR2)
+	_ = p.cmd.Process.Signal(endProfile)
 	for late := time.Now().Add(patience); time.Now().Before(late); {
 		if _, err := os.Stat(name + ".cpu"); err == nil {
 			return nil

@@ -8,6 +8,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// A gateway that can make a profile begins and ends it at these signals.
+const (
+	beginProfile = syscall.SIGUSR1
+	endProfile   = syscall.SIGUSR2
+)
+
 func mortal() *syscall.SysProcAttr { return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }
 
 // cpuOf is the user and system time of a process and of all threads that it ever
