@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"dragoman/ports"
@@ -73,56 +72,75 @@ func decodeContent(raw json.RawMessage) []ports.Block {
 // Annotations do not count: what is meant for the person alone reaches them only
 // through the model.
 func decodeBlock(raw json.RawMessage) ports.Block {
-	var b struct {
-		Type        json.RawMessage `json:"type"`
-		Text        json.RawMessage `json:"text"`
-		Data        json.RawMessage `json:"data"`
-		MIME        json.RawMessage `json:"mimeType"`
-		URI         json.RawMessage `json:"uri"`
-		Name        json.RawMessage `json:"name"`
-		Title       json.RawMessage `json:"title"`
-		Description json.RawMessage `json:"description"`
-		Size        json.RawMessage `json:"size"`
+	b, ok := decodeMembers[struct {
+		Type        string          `json:"type"`
+		Text        *string         `json:"text"`
+		Data        *string         `json:"data"`
+		MIME        string          `json:"mimeType"`
+		URI         string          `json:"uri"`
+		Name        string          `json:"name"`
+		Title       string          `json:"title"`
+		Description string          `json:"description"`
+		Size        int64           `json:"size"`
 		Resource    json.RawMessage `json:"resource"`
-	}
-	if json.Unmarshal(raw, &b) != nil {
+	}](raw)
+	if !ok {
 		return jsonBlock(raw)
 	}
-	kind, uri := text(b.Type), text(b.URI)
 	switch {
-	case kind == "text" && isString(b.Text):
-		return ports.Block{Kind: ports.BlockText, Text: text(b.Text)}
-	case kind == "image" && isString(b.Data):
-		return dataBlock(ports.BlockImage, text(b.MIME), text(b.Data))
-	case kind == "audio" && isString(b.Data):
-		return dataBlock(ports.BlockAudio, text(b.MIME), text(b.Data))
-	case kind == "resource_link" && uri != "":
-		return ports.Block{Kind: ports.BlockLink, URI: uri, MIME: text(b.MIME), Name: first(text(b.Title), text(b.Name)),
-			Text: text(b.Description), Size: size(b.Size)}
-	case kind == "resource":
+	case b.Type == "text" && b.Text != nil:
+		return ports.Block{Kind: ports.BlockText, Text: *b.Text}
+	case b.Type == "image" && b.Data != nil:
+		return dataBlock(ports.BlockImage, b.MIME, *b.Data)
+	case b.Type == "audio" && b.Data != nil:
+		return dataBlock(ports.BlockAudio, b.MIME, *b.Data)
+	case b.Type == "resource_link" && b.URI != "":
+		return ports.Block{Kind: ports.BlockLink, URI: b.URI, MIME: b.MIME, Name: first(b.Title, b.Name), Text: b.Description, Size: max(b.Size, 0)}
+	case b.Type == "resource":
 		return resourceBlock(raw, b.Resource)
 	}
 	return jsonBlock(raw)
 }
 
-func resourceBlock(raw, resource json.RawMessage) ports.Block {
-	var r struct {
-		URI  json.RawMessage `json:"uri"`
-		MIME json.RawMessage `json:"mimeType"`
-		Text json.RawMessage `json:"text"`
-		Blob json.RawMessage `json:"blob"`
+// decodeMembers decodes an object; a member of the wrong type is as if it were
+// not there. ok is false for what is no object.
+func decodeMembers[T any](raw json.RawMessage) (all T, ok bool) {
+	if json.Unmarshal(raw, &all) == nil {
+		return all, isObject(raw)
 	}
-	if json.Unmarshal(resource, &r) != nil || text(r.URI) == "" {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(raw, &members) != nil {
+		return all, false
+	}
+	var good T
+	for name, value := range members { // each alone: a wrong one leaves something of itself behind
+		one, err := json.Marshal(map[string]json.RawMessage{name: value})
+		var alone T
+		if err == nil && json.Unmarshal(one, &alone) == nil {
+			_ = json.Unmarshal(one, &good)
+		}
+	}
+	return good, true
+}
+
+func resourceBlock(raw, resource json.RawMessage) ports.Block {
+	r, ok := decodeMembers[struct {
+		URI  string  `json:"uri"`
+		MIME string  `json:"mimeType"`
+		Text *string `json:"text"`
+		Blob *string `json:"blob"`
+	}](resource)
+	if !ok || r.URI == "" {
 		return jsonBlock(raw)
 	}
-	block := ports.Block{Kind: ports.BlockResource, URI: text(r.URI), MIME: text(r.MIME)}
+	block := ports.Block{Kind: ports.BlockResource, URI: r.URI, MIME: r.MIME}
 	switch {
-	case isString(r.Text):
-		block.Text = text(r.Text)
-	case isString(r.Blob):
-		data, ok := decodeBase64(text(r.Blob))
+	case r.Text != nil:
+		block.Text = *r.Text
+	case r.Blob != nil:
+		data, ok := decodeBase64(*r.Blob)
 		if !ok {
-			return unreadable(ports.BlockResource, block.MIME)
+			return unreadable(ports.BlockResource, r.MIME)
 		}
 		block.Data = data
 	}
@@ -168,17 +186,6 @@ func jsonBlock(raw json.RawMessage) ports.Block {
 		shown = compact.String()
 	}
 	return ports.Block{Kind: ports.BlockText, Text: strings.ToValidUTF8(shown, "\uFFFD")}
-}
-
-func isString(raw json.RawMessage) bool { return len(raw) > 0 && raw[0] == '"' }
-
-// size is a number of bytes, 0 for anything else.
-func size(raw json.RawMessage) int64 {
-	n, err := strconv.ParseInt(string(raw), 10, 64)
-	if err != nil {
-		return 0
-	}
-	return max(n, 0)
 }
 
 func first(texts ...string) string {
