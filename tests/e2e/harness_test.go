@@ -262,6 +262,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv("E2E_TOOLS") != "" {
 		serveTools()
 	}
+	if os.Getenv("E2E_REPORTS") != "" {
+		serveReports()
+	}
 	os.Exit(run(m))
 }
 
