@@ -24,6 +24,7 @@ type taskBook struct {
 	log     *slog.Logger
 
 	mu    sync.Mutex
+	read  bool                    // known has what the records had
 	known map[string]ports.Record // by the call's public key
 }
 
@@ -31,31 +32,25 @@ func newTaskBook(d Deps) *taskBook {
 	return &taskBook{records: d.Records, scope: d.Scope, log: d.Log, known: map[string]ports.Record{}}
 }
 
-// load reads what earlier processes left. A store that cannot be read costs what
-// it knew of tasks, and no more.
-func (b *taskBook) load(ctx context.Context) {
-	if b.records == nil {
-		return
-	}
-	list, err := b.records.List(ctx, b.scope, kindTask)
-	if err != nil {
-		b.log.Warn("mcp_tasks_unread", "kind", ports.KindOf(err), "err", err)
-		return
-	}
+// of is the task of a call. What earlier processes left is read when it is first
+// asked for; a store that cannot be read costs what it knew of tasks, and no more.
+func (b *taskBook) of(ctx context.Context, key string) (task, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, r := range list {
-		b.known[r.Key] = r
+	if !b.read && b.records != nil {
+		list, err := b.records.List(ctx, b.scope, kindTask)
+		if err != nil {
+			b.log.Warn("mcp_tasks_unread", "kind", ports.KindOf(err), "err", err)
+		}
+		b.read = err == nil
+		for _, r := range list {
+			b.known[r.Key] = r
+		}
 	}
-}
-
-// of is the task of a call.
-func (b *taskBook) of(key string) (task, bool) {
-	b.mu.Lock()
-	r, ok := b.known[key]
-	b.mu.Unlock()
 	var t task
-	return t, ok && key != "" && json.Unmarshal(r.Body, &t) == nil
+	r, ok := b.known[key]
+	ok = ok && json.Unmarshal(r.Body, &t) == nil && t.ID != ""
+	return t, ok
 }
 
 // keep remembers the task of a call.

@@ -42,7 +42,7 @@ func (t *tool) Spec() ports.ToolSpec { return t.def.Spec }
 // anew. A result beyond the limit is KindTooLarge, and costs no other call.
 func (t *tool) Call(ctx context.Context, call ports.ToolCall, host ports.Host) (ports.ToolResult, error) {
 	return t.run(ctx, call, host, func(ctx context.Context, x *toolCall) (ports.ToolResult, error) {
-		if known, ok := t.source.tasks.of(x.key); ok {
+		if known, ok := t.source.tasks.of(ctx, x.key); ok {
 			return x.follow(ctx, known)
 		}
 		return x.make(ctx)
@@ -52,7 +52,7 @@ func (t *tool) Call(ctx context.Context, call ports.ToolCall, host ports.Host) (
 // Rejoin follows the task of a call that an earlier process began. See ports.Rejoiner.
 func (t *tool) Rejoin(ctx context.Context, call ports.ToolCall, host ports.Host) (ports.ToolResult, error) {
 	return t.run(ctx, call, host, func(ctx context.Context, x *toolCall) (ports.ToolResult, error) {
-		known, ok := t.source.tasks.of(x.key)
+		known, ok := t.source.tasks.of(ctx, x.key)
 		if !ok {
 			return ports.ToolResult{}, errNoTask
 		}
