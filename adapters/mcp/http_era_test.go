@@ -15,6 +15,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/mark3labs/mcp-go/client/transport"
@@ -247,6 +248,29 @@ func TestListeningRequestIsBoundedByRate(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestListeningRequestLivesForDays: what it brings is not added up.
+func TestListeningRequestLivesForDays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg, err := Config{URL: "http://unused.example"}.complete()
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := &exchange{streamable: newStreamable(cfg, slog.New(slog.DiscardHandler), nil), id: 1, method: methodListen}
+		r, w := io.Pipe()
+		go func() {
+			const news = ": still here\n\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}\n\n"
+			for range 10 {
+				io.WriteString(w, strings.Repeat(news, floodLines/4))
+				time.Sleep(24 * time.Hour)
+			}
+			io.WriteString(w, "data: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n\n")
+		}()
+		if answer, err := x.follow(t.Context(), r, new(cursor)); answer == nil || err != nil {
+			t.Errorf("the stream ends with %v, %v", answer, err)
+		}
+	})
 }
 
 // TestRefusalsTellTheEras: what the session needs to know an old server by.

@@ -327,3 +327,38 @@ func TestManySSECallsAtOnce(t *testing.T) {
 		}
 	}
 }
+
+// TestSSECallIsCalledOffAfterItsPost: the server hears of no cancellation before
+// it has the call.
+func TestSSECallIsCalledOffAfterItsPost(t *testing.T) {
+	p := newOlderPeer(t, "good")
+	r := start(t, p.olderConfig()).ready()
+	arrived, release, heard := make(chan struct{}), make(chan struct{}), make(chan string, 2)
+	p.swap(func(w http.ResponseWriter, _ *http.Request, m incoming) bool {
+		switch m.Method {
+		case "tools/call":
+			close(arrived)
+			<-release
+		case "notifications/cancelled":
+		default:
+			return false
+		}
+		heard <- m.Method
+		w.WriteHeader(http.StatusAccepted)
+		return true
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	gave := make(chan error, 1)
+	go func() {
+		_, err := r.tool("slow").Call(ctx, ports.ToolCall{}, nil)
+		gave <- err
+	}()
+	<-arrived
+	cancel()
+	wantKind(t, <-gave, ports.KindCancelled, "canceled")
+	<-time.After(100 * time.Millisecond) // time enough to tell it too early
+	close(release)
+	if first, second := <-heard, <-heard; first != "tools/call" || second != "notifications/cancelled" {
+		t.Errorf("the server heard %s and then %s", first, second)
+	}
+}
