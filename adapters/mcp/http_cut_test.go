@@ -69,8 +69,8 @@ func TestAnswerCutAnywhere(t *testing.T) {
 				p.swap(func(w http.ResponseWriter, _ *http.Request, m incoming) bool {
 					if m.Method == "tools/call" {
 						had.Add(1)
-						text := strings.ReplaceAll(test.text, "{id}", string(m.ID))
-						cut(w, test.media, text, min(int(at.Load()), len(text)))
+						text := strings.ReplaceAll(test.text, "{id}", fmt.Sprintf("%4s", m.ID))
+						cut(w, test.media, text, int(at.Load()))
 					}
 					return m.Method == "tools/call"
 				})
@@ -84,8 +84,8 @@ func TestAnswerCutAnywhere(t *testing.T) {
 						t.Errorf("cut after %d of %d bytes it is %+v, %v", n, len(test.text), result, err)
 					}
 				}
-				if n := had.Load(); n != int64(len(test.text)+1) {
-					t.Errorf("%d calls were sent", n)
+				if n := had.Load(); n > int64(len(test.text)+1) {
+					t.Errorf("%d calls were sent, of %d", n, len(test.text)+1)
 				}
 				if s := r.last(); s.Restarts != 0 {
 					t.Errorf("the state is %+v", s)
@@ -112,8 +112,8 @@ func TestResumedAnswerCutAnywhere(t *testing.T) {
 				case m.Method == "tools/call":
 					had.Add(1)
 					id.Store(string(m.ID))
-					text := priming + strings.ReplaceAll(rest, "{id}", string(m.ID))
-					cut(w, "text/event-stream", text, min(int(at.Load()), len(text)))
+					text := priming + strings.ReplaceAll(rest, "{id}", fmt.Sprintf("%4s", m.ID))
+					cut(w, "text/event-stream", text, int(at.Load()))
 				case r.Header.Get("Last-Event-Id") == "e1":
 					answers(200, "text/event-stream", strings.ReplaceAll(rest, "{id}", id.Load().(string)))(w, r)
 				default:
@@ -131,8 +131,8 @@ func TestResumedAnswerCutAnywhere(t *testing.T) {
 					t.Errorf("cut after %d of %d bytes it is %+v, %v", n, len(priming+rest), result, err)
 				}
 			}
-			if n := had.Load(); n != int64(len(priming+rest)+1) {
-				t.Errorf("%d calls were sent", n)
+			if n := had.Load(); n > int64(len(priming+rest)+1) {
+				t.Errorf("%d calls were sent, of %d", n, len(priming+rest)+1)
 			}
 		})
 	}
