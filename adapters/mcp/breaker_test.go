@@ -152,8 +152,14 @@ func TestAnAnswerInBetweenBeginsTheCountAnew(t *testing.T) {
 		}
 		s.fails.Store(&broken)
 		for range maxUnanswered {
+			w.wantPhase(t, ports.PhaseReady)
 			_, err := w.call(t.Context(), "ann")
 			wantKind(t, err, ports.KindUnsure, "502")
+			s.hangs.Store(true)
+			left, leave := context.WithCancel(t.Context())
+			time.AfterFunc(time.Second, leave)
+			_, _ = w.call(left, "ann") // what a person stops is no answer
+			s.hangs.Store(false)
 		}
 		w.wantPhase(t, ports.PhaseDegraded)
 		w.end()

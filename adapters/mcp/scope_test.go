@@ -128,15 +128,16 @@ func TestTheConnectionThatWasIdleForLongestMakesRoom(t *testing.T) {
 		for n := range maxConnections {
 			w.wantCall(t, ports.PersonID(fmt.Sprint(n)), fmt.Sprint("link ", n+2))
 		}
-		w.wantCall(t, "0", "link 2") // so that 1 and 2 were idle for longest
+		time.Sleep(time.Second)
+		w.wantCall(t, "0", "link 2") // so that 1, 2 and 3 were idle for longest
+		time.Sleep(time.Second)
 		w.wantCall(t, "new", fmt.Sprint("link ", maxConnections+2))
 		if s := w.wantPhase(t, ports.PhaseReady); s.Connections != maxConnections+1 { // everybody's is there too
 			t.Errorf("%d connections", s.Connections)
 		}
 		w.wantCall(t, "0", "link 2")
-		w.wantCall(t, "3", "link 5")
 		var wg sync.WaitGroup
-		for _, who := range []ports.PersonID{"1", "2"} { // who left, and who leaves now
+		for _, who := range []ports.PersonID{"newer", "newest"} {
 			wg.Go(func() {
 				if _, err := w.call(t.Context(), who); err != nil {
 					t.Error(err)
@@ -146,6 +147,9 @@ func TestTheConnectionThatWasIdleForLongestMakesRoom(t *testing.T) {
 		wg.Wait()
 		if s := w.wantPhase(t, ports.PhaseReady); s.Connections != maxConnections+1 {
 			t.Errorf("%d connections", s.Connections)
+		}
+		for n := 4; n < maxConnections; n++ {
+			w.wantCall(t, ports.PersonID(fmt.Sprint(n)), fmt.Sprint("link ", n+2))
 		}
 		w.end()
 	})
