@@ -249,8 +249,8 @@ func (v *supervisor) stopped() ports.State {
 
 // waited is the error of a call that waited in vain and was never sent.
 func waited(ctx context.Context, why string) error {
-	if errors.Is(ctx.Err(), context.Canceled) {
-		return ctx.Err()
+	if err := timeOver(ctx, ctx.Err()); errors.Is(err, context.Canceled) {
+		return err
 	}
-	return &lostError{reason: why, cause: ctx.Err()}
+	return &lostError{reason: why}
 }

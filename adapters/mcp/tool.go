@@ -215,7 +215,7 @@ func (x *toolCall) over(ctx context.Context, s *session, open openInput) (json.R
 
 // timeOver is err, or the deadline's error where the call's own time was over.
 func timeOver(ctx context.Context, err error) error {
-	if err != nil && errors.Is(context.Cause(ctx), errCallTime) {
+	if errors.Is(err, context.Canceled) && errors.Is(context.Cause(ctx), errCallTime) {
 		return context.DeadlineExceeded
 	}
 	return err
