@@ -36,6 +36,16 @@ func harness(trusted bool) toolsourcetest.Harness {
 func TestConformance(t *testing.T) {
 	t.Run("untrusted", func(t *testing.T) { toolsourcetest.Run(t, harness(false)) })
 	t.Run("trusted", func(t *testing.T) { toolsourcetest.Run(t, harness(true)) })
+	t.Run("when needed, for each person", func(t *testing.T) {
+		h := harness(true)
+		h.New = func() (ports.ToolSource, error) {
+			cfg := peerConfig("good")
+			cfg.Trusted, cfg.Start, cfg.Scope = true, startLazy, scopePerson
+			return New(cfg, Deps{})
+		}
+		h.Kill = nil // everybody's connection is not missed, so nothing mends it
+		toolsourcetest.Run(t, h)
+	})
 }
 
 // TestConformanceOverHTTP is the same over streamable HTTP, with answers in JSON

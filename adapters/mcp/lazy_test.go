@@ -277,6 +277,25 @@ func TestAConnectionWithACallIsNotIdle(t *testing.T) {
 	})
 }
 
+func TestAConnectionThatIsRetainedIsNotIdle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := watchWith(t, Config{Scope: scopePerson, IdleStop: time.Minute}, Deps{}, func(n int) *memory { return serving(fmt.Sprint("link ", n)) })
+		w.wantPhase(t, ports.PhaseReady)
+		release := w.retain(t.Context(), ports.ToolCall{Person: "ann"})
+		time.Sleep(time.Hour)
+		w.wantPhase(t, ports.PhaseReady)
+		w.wantCall(t, "ann", "link 2")
+		release()
+		release()
+		time.Sleep(time.Minute)
+		if s := w.wantPhase(t, ports.PhaseIdle); s.Connections != 0 {
+			t.Errorf("the state is %+v", s)
+		}
+		w.end()
+		w.retain(t.Context(), ports.ToolCall{})()
+	})
+}
+
 func TestAServerThatIsStoppedWhenIdleIsNotConnectedAgainWhenItDies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		links := make(chan *memory, 10)

@@ -38,6 +38,20 @@ func (s *Source) borrowAfter(ctx context.Context, call ports.ToolCall, old *sess
 	return l, err
 }
 
+// retain keeps the connection of a call from being stopped as idle, until
+// release: its server may work for somebody who asks it only now and then.
+func (s *Source) retain(ctx context.Context, call ports.ToolCall) (release func()) {
+	v := s.present.Load()
+	if v == nil {
+		return func() {}
+	}
+	k, err := v.claim(ctx, v.ownerOf(call))
+	if err != nil {
+		return func() {}
+	}
+	return sync.OnceFunc(k.unclaim)
+}
+
 // lend lends the connection, when it is the call's turn. Only from then on does
 // the server answer for the call.
 func (k *keeper) lend(ctx context.Context, old *session) (*loan, error) {

@@ -99,6 +99,7 @@ func (x *toolCall) begin(ctx context.Context, s *session, raw json.RawMessage) (
 // process ends, the task goes on.
 func (x *toolCall) follow(ctx context.Context, t task) (ports.ToolResult, error) {
 	x.clock.release() // a task says itself how long it is kept
+	defer x.source.retain(ctx, x.call)()
 	answered := map[string]bool{}
 	for {
 		raw, state, err := x.look(ctx, t, answered)
