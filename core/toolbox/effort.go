@@ -27,7 +27,7 @@ const (
 // can tell.
 func checkable(doc any) bool {
 	s := survey{left: schemaNodes}
-	return s.walk(doc) && !(s.dynamic && s.foreign)
+	return s.walk(doc, schemaDepth) && !(s.dynamic && s.foreign)
 }
 
 // survey looks at a schema as it was written.
@@ -37,8 +37,8 @@ type survey struct {
 	foreign bool // it has parts that count as other schemas, or refers to some
 }
 
-func (s *survey) walk(v any) bool {
-	if s.left--; s.left < 0 {
+func (s *survey) walk(v any, levels int) bool {
+	if s.left--; s.left < 0 || levels == 0 {
 		return false
 	}
 	switch v := v.(type) {
@@ -46,7 +46,7 @@ func (s *survey) walk(v any) bool {
 		return plain(v)
 	case []any:
 		for _, e := range v {
-			if !s.walk(e) {
+			if !s.walk(e, levels-1) {
 				return false
 			}
 		}
@@ -61,7 +61,7 @@ func (s *survey) walk(v any) bool {
 				ref, _ := e.(string)
 				s.foreign = s.foreign || !strings.HasPrefix(ref, "#")
 			}
-			if !s.walk(e) {
+			if !s.walk(e, levels-1) {
 				return false
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"dragoman/ports"
 )
@@ -38,6 +39,59 @@ func TestAHostileSchemaCannotFillTheMemory(t *testing.T) {
 	runtime.ReadMemStats(&after)
 	if n := after.TotalAlloc - before.TotalAlloc; n > 8<<20 {
 		t.Errorf("a schema of %d bytes takes %d MiB to check one argument, and each 60 bytes more double that", len(doubling(15)), n>>20)
+	}
+}
+
+// The time to compile a schema grows with the cube of its depth.
+func TestADeepSchemaCostsTheCheckAndNotTheToolbox(t *testing.T) {
+	deep := strings.Repeat(`{"type":"object","properties":{"a":`, 3000) + `{}` + strings.Repeat(`}}`, 3000)
+	for name, schema := range map[string]string{"deep": deep, "deep where nobody looks": `{"type":"object","$defs":{"x":` + deep + `}}`} {
+		b := newBox(Config{Default: ports.PolicyAllow})
+		done := make(chan struct{})
+		go func() {
+			b.Add(Source{Name: "bad"}).Register(ports.Catalog{Tools: []ports.ToolPort{still{Name: "x", InputSchema: json.RawMessage(schema)}}})
+			close(done)
+		}()
+		select {
+		case <-done:
+		case <-time.After(20 * time.Second):
+			t.Fatalf("%s: %d bytes of a schema keep the toolbox busy for 20 seconds and more", name, len(schema))
+		}
+		if r := b.View(Filter{}, nil).Check(t.Context(), ports.Call{Name: "bad__x", Arguments: json.RawMessage(`{"a":7}`)}); r.Why != "" {
+			t.Errorf("%s: a call is refused: %s", name, r.Why)
+		}
+	}
+}
+
+func TestASourceThatTakesLongToRegisterHoldsNobodyUp(t *testing.T) {
+	var tools []ports.ToolPort
+	for n := range 8 { // each takes a good part of a second
+		var properties []string
+		for i := range 4000 {
+			properties = append(properties, fmt.Sprintf(`"p%d_%d":{"type":"string"}`, n, i))
+		}
+		tools = append(tools, still{Name: fmt.Sprint("x", n), InputSchema: json.RawMessage(`{"type":"object","properties":{` + strings.Join(properties, ",") + `}}`)})
+	}
+	b := newBox(Config{Default: ports.PolicyAllow})
+	done := make(chan time.Duration)
+	go func() {
+		began := time.Now()
+		b.Add(Source{Name: "bad"}).Register(ports.Catalog{Tools: tools})
+		done <- time.Since(began)
+	}()
+	for longest := time.Duration(0); ; {
+		began := time.Now()
+		b.Servers()
+		longest = max(longest, time.Since(began))
+		select {
+		case all := <-done:
+			if longest > all/2 {
+				t.Errorf("registering took %s, and others waited up to %s of it", all, longest)
+			}
+			return
+		default:
+			runtime.Gosched()
+		}
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 
 	"dragoman/ports"
 )
@@ -41,7 +40,7 @@ func (b *Toolbox) rebuild() {
 				renamed = append(renamed, t)
 				continue
 			}
-			b.enter(key, t, before[key])
+			b.enter(key, t)
 		}
 	}
 	for _, t := range renamed { // after those that keep their names, which they must not take
@@ -49,19 +48,18 @@ func (b *Toolbox) rebuild() {
 		if before[name] == nil {
 			b.log.Warn("tool_renamed", "mcp_server", t.source.Name, "tool", t.own, "name", name)
 		}
-		b.enter(name, t, before[name])
+		b.enter(name, t)
 	}
 }
 
 // enter puts a tool into the table under a name. Callers hold mu.
-func (b *Toolbox) enter(name string, t, before *tool) {
+func (b *Toolbox) enter(name string, t *tool) {
 	if _, taken := b.tools[name]; taken {
 		b.log.Error("tool_dropped", "mcp_server", t.source.Name, "tool", t.own, "err", "its name is taken")
 		return
 	}
 	t.spec.Name, t.spec.Server = name, t.source.Name
 	t.policy = b.policy(name, t)
-	t.reuseSchemas(before)
 	b.tools[name] = t
 }
 
@@ -80,7 +78,7 @@ func (b *Toolbox) accepted(s *source) []*tool {
 			continue
 		}
 		spec.Class = s.class(spec)
-		list = append(list, &tool{port: o.port, spec: spec, own: spec.Name, source: s})
+		list = append(list, &tool{port: o.port, spec: spec, own: spec.Name, source: s, schema: o.schema, output: o.output})
 	}
 	return list
 }
@@ -121,22 +119,6 @@ func (b *Toolbox) policy(name string, t *tool) ports.Policy {
 		}
 	}
 	return best
-}
-
-// reuseSchemas spares compiling schemas that have not changed. That of the output
-// is compiled when a result is there to be checked.
-func (t *tool) reuseSchemas(old *tool) {
-	if old != nil && string(old.spec.InputSchema) == string(t.spec.InputSchema) {
-		t.schema = old.schema
-	} else {
-		t.schema = compile(t.spec.InputSchema)
-	}
-	raw := t.spec.OutputSchema
-	if old != nil && string(old.spec.OutputSchema) == string(raw) {
-		t.output = old.output
-		return
-	}
-	t.output = sync.OnceValue(func() *schema { return compile(raw) })
 }
 
 // owner is the source that a name that nobody registered would belong to. Callers hold mu.

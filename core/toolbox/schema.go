@@ -13,11 +13,13 @@ import (
 )
 
 const (
-	// schemaMax bounds the schemas that are compiled, in bytes: compiling holds
-	// everybody up.
+	// schemaMax bounds the schemas that are compiled, in bytes.
 	schemaMax = 256 << 10
 	// schemaNodes bounds them in values.
 	schemaNodes = 10_000
+	// schemaDepth bounds how deep they are: the time to compile one grows with the
+	// cube of it, to minutes for the 100 KiB that make three thousand levels.
+	schemaDepth = 128
 	// valueMax bounds what is checked against a schema, in bytes: decoded it takes
 	// many times that.
 	valueMax = 1 << 20

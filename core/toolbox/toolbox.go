@@ -64,8 +64,10 @@ type source struct {
 
 // offered is a tool as its source registered it.
 type offered struct {
-	port ports.ToolPort
-	spec ports.ToolSpec
+	port   ports.ToolPort
+	spec   ports.ToolSpec
+	schema *schema        // nil: it does not compile, arguments only have to be an object
+	output func() *schema // nil: none is declared, or it does not compile
 }
 
 // tool is a tool ready to be called.
@@ -76,8 +78,8 @@ type tool struct {
 	names  []string       // the plain one, that with a suffix, and as its server writes it
 	source *source
 	policy ports.Policy
-	schema *schema        // nil: it does not compile, arguments only have to be an object
-	output func() *schema // nil: none is declared, or it does not compile
+	schema *schema // of what it offered
+	output func() *schema
 }
 
 // New makes an empty toolbox.
@@ -131,9 +133,10 @@ type registrar struct {
 func (r *registrar) dead() bool { return r.box.sources[r.source.Name] != r.source }
 
 func (r *registrar) Register(c ports.Catalog) {
+	known := r.known()
 	tools := make([]offered, len(c.Tools))
-	for i, p := range c.Tools { // before the lock: a source that panics here harms nobody else
-		tools[i] = offered{p, p.Spec()}
+	for i, p := range c.Tools { // before the lock: a source that panics here, or keeps us busy, harms nobody else
+		tools[i] = offer(p, known)
 	}
 	r.box.mu.Lock()
 	defer r.box.mu.Unlock()
@@ -143,6 +146,34 @@ func (r *registrar) Register(c ports.Catalog) {
 	r.source.tools = tools
 	r.box.rebuild()
 	r.box.announce()
+}
+
+// known are the source's tools of now, by their own names: most come again, unchanged.
+func (r *registrar) known() map[string]offered {
+	r.box.mu.RLock()
+	defer r.box.mu.RUnlock()
+	known := make(map[string]offered, len(r.source.tools))
+	for _, o := range r.source.tools {
+		known[o.spec.Name] = o
+	}
+	return known
+}
+
+// offer prepares a tool. Schemas that have not changed are not compiled again; that
+// of the output is compiled when a result is there to be checked.
+func offer(p ports.ToolPort, known map[string]offered) offered {
+	o := offered{port: p, spec: p.Spec()}
+	old, ok := known[o.spec.Name]
+	if ok && string(old.spec.InputSchema) == string(o.spec.InputSchema) {
+		o.schema = old.schema
+	} else {
+		o.schema = compile(o.spec.InputSchema)
+	}
+	o.output = old.output
+	if !ok || string(old.spec.OutputSchema) != string(o.spec.OutputSchema) {
+		o.output = sync.OnceValue(func() *schema { return compile(o.spec.OutputSchema) })
+	}
+	return o
 }
 
 func (r *registrar) State(s ports.State) {
