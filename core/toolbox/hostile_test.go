@@ -63,6 +63,17 @@ func TestADeepSchemaCostsTheCheckAndNotTheToolbox(t *testing.T) {
 	}
 }
 
+// A schema that only refers to itself fits everything, and no validator gets to its end.
+func TestACircularSchemaRefusesNoCall(t *testing.T) {
+	for _, schema := range []string{`{"type":"object","$ref":"#"}`, `{"type":"object","anyOf":[{"$ref":"#/$defs/a"}],"$defs":{"a":{"allOf":[{"$ref":"#/$defs/a"}]}}}`} {
+		b := newBox(Config{Default: ports.PolicyAllow})
+		b.Add(Source{Name: "odd"}).Register(ports.Catalog{Tools: []ports.ToolPort{still{Name: "x", InputSchema: json.RawMessage(schema)}}})
+		if r := b.View(Filter{}, nil).Check(t.Context(), ports.Call{Name: "odd__x", Arguments: json.RawMessage(`{}`)}); r.Why != "" {
+			t.Errorf("%s: a call is refused: %s", schema, r.Why)
+		}
+	}
+}
+
 func TestASourceThatTakesLongToRegisterHoldsNobodyUp(t *testing.T) {
 	var tools []ports.ToolPort
 	for n := range 8 { // each takes a good part of a second

@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
 )
@@ -98,10 +100,19 @@ func (s *schema) faults(v any) string {
 		return ""
 	}
 	var invalid *jsonschema.ValidationError
-	if !errors.As(err, &invalid) {
+	switch {
+	case !errors.As(err, &invalid):
 		return err.Error()
+	case circular(invalid): // it says nothing about any arguments
+		return ""
 	}
 	return strings.Join(leaves(nil, invalid, message.NewPrinter(language.English)), "\n")
+}
+
+// circular reports whether the schema came back to itself without an end.
+func circular(e *jsonschema.ValidationError) bool {
+	_, cycle := e.ErrorKind.(*kind.RefCycle)
+	return cycle || slices.ContainsFunc(e.Causes, circular)
 }
 
 // leaves adds the faults themselves, without the branches that lead to them.
