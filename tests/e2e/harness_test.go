@@ -30,6 +30,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"dragoman/tests/fake/mcpfaults"
 )
 
 // embeddedDefault as a config means that there is no file.
@@ -258,6 +260,9 @@ func raceEnabled() bool {
 func TestMain(m *testing.M) {
 	if os.Getenv("E2E_STAND_IN") != "" {
 		standIn()
+	}
+	if len(os.Args) == 4 && os.Args[1] == faultArg {
+		mcpfaults.Run(os.Args[2], os.Args[3])
 	}
 	if os.Getenv("E2E_TOOLS") != "" {
 		serveTools()
