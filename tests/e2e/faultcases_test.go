@@ -7,9 +7,10 @@ type faultCase struct {
 	says string
 	// act is the outcome of calling the tool that shows the fault; "" where there
 	// is no tool to call, because the server is not connected or offers none.
-	act  string
-	text string // is in the call's text
-	args string // of the call; absent: {}
+	act   string
+	text  string // is in the call's text
+	args  string // of the call; absent: {}
+	heavy bool   // it costs the gateway as much memory as one message may
 	// gone: until it is mended, the server's other tool does not work either.
 	gone bool
 	// told: only the word of an admin makes the gateway try again soon.
@@ -31,6 +32,12 @@ func fails(act string) faultCase { return faultCase{act: act} }
 // loses is a call that costs the connection, which comes back by itself.
 func loses(act, says string) faultCase { return faultCase{act: act, says: says} }
 
+// heavy is c, and costs the gateway as much memory as one message may.
+func heavy(c faultCase) faultCase {
+	c.heavy = true
+	return c
+}
+
 const (
 	timedOut  = "timeout"
 	lostIt    = "transport_error"
@@ -41,22 +48,33 @@ const (
 
 // faultCases are all faults that there are, by name.
 var faultCases = map[string]faultCase{
-	"mute":                     down("no answer to initialize: timeout 4s"),
-	"ignores discover":         fine(),
-	"empty answers":            down("names no protocol version; this does not look like an MCP server"),
-	"mirror":                   down("initialize"),
-	"unheard version":          down("the server speaks MCP 3000-01-01; supported are"),
-	"version is a number":      down("the answer to initialize is malformed"),
-	"refuses initialize":       down("the licence expired on 2026-01-31"),
-	"refuses in bad words":     down("[2Jkaputt AAAA"),
-	"refuses tools/list":       down("the database is locked"),
-	"discover is garbage":      fine(),
-	"discover lies":            {told: true},
+	"mute":                                      down("no answer to initialize: timeout 4s"),
+	"ignores discover":                          fine(),
+	"empty answers":                             down("names no protocol version; this does not look like an MCP server"),
+	"mirror":                                    down("initialize"),
+	"unheard version":                           down("the server speaks MCP 3000-01-01; supported are"),
+	"version is a number":                       down("the answer to initialize is malformed"),
+	"refuses initialize":                        down("the licence expired on 2026-01-31"),
+	"refuses in bad words":                      down("[2Jkaputt AAAA"),
+	"refuses tools/list":                        down("the database is locked"),
+	"discover is garbage":                       fine(),
+	"discover lies":                             {told: true},
+	"modern: asks for input for ever":           fails("tool_error|protocol_error"),
+	"modern: asks for input of no known kind":   fails("tool_error|protocol_error"),
+	"modern: asks for nothing":                  fails("tool_error|protocol_error"),
+	"modern: a result of no known type":         fails(nonsense),
+	"modern: a task without an end":             fails(timedOut),
+	"modern: ends each subscription":            fine(),
+	"modern: refuses each subscription":         fine(),
+	"modern: floods a subscription":             fine(),
+	"modern: refuses the version that it names": down("the server speaks MCP|Unsupported protocol version"),
+	"modern: speaks a later revision alone":     down("the server speaks MCP 2031-01-01; supported are"),
+
 	"noise":                    fine(),
 	"pauses in a line":         fine(),
 	"half a line":              fails(timedOut),
-	"huge line":                loses(lostIt, tooLong),
-	"huge list":                down(tooLong),
+	"huge line":                heavy(loses(lostIt, tooLong)),
+	"huge list":                heavy(down(tooLong)),
 	"wrong ids":                down("no answer to initialize"),
 	"wrong id of a call":       fails(timedOut),
 	"ids as text":              fine(),
@@ -177,8 +195,8 @@ var faultCases = map[string]faultCase{
 	"session ends by -32001 with 404 and a page": {act: "ok", text: "acted", says: forgotten},
 	"session id without end":                     down("the server's session id cannot be sent back (102400 bytes)"),
 
-	"gzip bomb":                 fails(nonsense),
-	"endless body":              fails(nonsense),
+	"gzip bomb":                 heavy(fails(nonsense)),
+	"endless body":              heavy(fails(nonsense)),
 	"endless refusal":           fails(lostIt),
 	"slow headers":              fails(timedOut),
 	"slow body":                 fails(timedOut),
@@ -193,8 +211,8 @@ var faultCases = map[string]faultCase{
 	"stream cut at every byte":             fails(lostIt),
 	"comments for ever":                    fails(timedOut),
 	"a flood of comments":                  fails(timedOut + "|" + nonsense),
-	"an endless event":                     fails(nonsense),
-	"an event of endless lines":            fails(nonsense),
+	"an endless event":                     heavy(fails(nonsense)),
+	"an event of endless lines":            heavy(fails(nonsense)),
 	"events of other kinds":                fine(),
 	"a stream that ends without an answer": fails(lostIt),
 	"resumes in vain":                      fails(timedOut),
@@ -204,10 +222,10 @@ var faultCases = map[string]faultCase{
 	"sse: messages elsewhere":      down("the server wants its messages at http://127.0.0.1:1"),
 	"sse: messages nowhere":        down("timeout 4s"),
 	"sse: an address that is none": down("does not say where it takes messages"),
-	"sse: an address without end":  down("bytes"),
+	"sse: an address without end":  heavy(down("bytes")),
 	"sse: the stream ends":         down("ended the stream"),
 	"sse: takes no message":        down("500 Internal Server Error"),
 	"sse: never answers a call":    fails(timedOut),
 	"sse: ends in a call":          loses(lostIt, "ended the stream"),
-	"sse: an endless answer":       loses(lostIt, tooLong),
+	"sse: an endless answer":       heavy(loses(lostIt, tooLong)),
 }

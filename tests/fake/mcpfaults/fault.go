@@ -31,7 +31,7 @@ type Fault struct {
 
 // Faults lists all faults. Their names are unique.
 func Faults() []Fault {
-	return slices.Concat(handshakes(), lines(), floods(), lists(), malformedTools(), schemas(), results(), processes(), refusals(), sessions(), bodies(), streams(), olderStreams())
+	return slices.Concat(handshakes(), moderns(), lines(), floods(), lists(), malformedTools(), schemas(), results(), processes(), refusals(), sessions(), bodies(), streams(), olderStreams())
 }
 
 // Find is the fault of that name.
