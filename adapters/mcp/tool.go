@@ -120,7 +120,7 @@ func (x *toolCall) make(ctx context.Context) (ports.ToolResult, error) {
 		if err != nil {
 			return ports.ToolResult{}, err
 		}
-		kind, err := kindOfResult(raw)
+		kind, err := kindOfResult(raw, l.session.modern)
 		switch {
 		case err != nil:
 			return ports.ToolResult{}, err
@@ -242,8 +242,9 @@ const (
 )
 
 // kindOfResult tells what a result of tools/call is. Revision 2025-11-25 has a
-// member task where later ones have a type.
-func kindOfResult(raw json.RawMessage) (string, error) {
+// member task where later ones have a type. A type that nobody knows makes a
+// modern result invalid ("ResultType"); an older one may have a member of that name.
+func kindOfResult(raw json.RawMessage, modern bool) (string, error) {
 	var r struct {
 		ResultType json.RawMessage `json:"resultType"`
 		Content    json.RawMessage `json:"content"`
@@ -258,7 +259,7 @@ func kindOfResult(raw json.RawMessage) (string, error) {
 		return kind, nil
 	case isNull(r.Content) && isNull(r.Structured) && isObject(r.Task):
 		return resultTask, nil
-	case kind != "" && kind != resultComplete && isNull(r.Content):
+	case kind != "" && kind != resultComplete && (modern || isNull(r.Content)):
 		return "", malformed("the result of %s is of the unknown kind %q", methodCall, clip(kind, 40))
 	}
 	return resultComplete, nil
