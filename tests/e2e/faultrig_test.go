@@ -35,7 +35,7 @@ func newControl(t testing.TB, g *gateway) *control {
 
 // adminPatience is how long an admin waits for a call that its server may make
 // longer than call_timeout, by telling of progress or by making it a task.
-const adminPatience = 6 * time.Second
+const adminPatience = 8 * time.Second
 
 // call calls a tool as an admin.
 func (c *control) call(ctx context.Context, tool, args string) (ports.CallReport, error) {

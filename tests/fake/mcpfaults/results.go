@@ -17,7 +17,7 @@ func results() []Fault {
 		{"bad base64", "data that does not decode is said to be so", `{"content":[{"type":"image","mimeType":"image/png","data":"not base64!"}]}`},
 		{"no UTF-8", "text that is none would break a model's request", "{\"content\":[{\"type\":\"text\",\"text\":\"acted \xff\xfe\\ud800 \\u0000\"}]}"},
 		{"a task nobody asked for", "the call goes on elsewhere, as a client that never offered it cannot follow", `{"task":{"taskId":"t1","status":"working"}}`},
-		{"many blocks", "a block costs more memory than its bytes", `{"content":[` + strings.TrimSuffix(strings.Repeat(`{"type":"text","text":"a"},`, 200_000), ",") + `]}`},
+		{"many blocks", "a block costs more memory than its bytes", `{"content":[` + strings.TrimSuffix(strings.Repeat(`{"type":"text","text":"a"},`, 20_000), ",") + `]}`},
 		{"deep result", "structure without end costs a stack", `{"content":[],"structuredContent":` + strings.Repeat("[", 9000) + strings.Repeat("]", 9000) + `}`},
 	}
 	faults := make([]Fault, len(odd))
