@@ -20,11 +20,17 @@ func refusals() []Fault {
 		}},
 		{"403", "this login will never do", func(v *visit) { v.json(403, `{"error":"forbidden"}`) }},
 		{"404 with a page", "the path is wrong", func(v *visit) { v.page(404, webPage) }},
-		{"405", "nothing takes a POST here", func(v *visit) { http.Error(v.w, "Method Not Allowed", 405) }},
-		{"429", "the server names a time to wait", func(v *visit) { v.w.Header().Set("Retry-After", "2"); http.Error(v.w, "slow down", 429) }},
-		{"500", "a server in trouble", func(v *visit) { http.Error(v.w, "panic: nil map", 500) }},
+		{"405", "nothing takes a POST here", func(v *visit) { http.Error(v.w, "Method Not Allowed", http.StatusMethodNotAllowed) }},
+		{"429", "the server names a time to wait", func(v *visit) {
+			v.w.Header().Set("Retry-After", "2")
+			http.Error(v.w, "slow down", http.StatusTooManyRequests)
+		}},
+		{"500", "a server in trouble", func(v *visit) { http.Error(v.w, "panic: nil map", http.StatusInternalServerError) }},
 		{"502 with a page", "a proxy speaks, and not MCP", func(v *visit) { v.page(502, webPage) }},
-		{"503 with a time", "the server comes back", func(v *visit) { v.w.Header().Set("Retry-After", "2"); http.Error(v.w, "restarting", 503) }},
+		{"503 with a time", "the server comes back", func(v *visit) {
+			v.w.Header().Set("Retry-After", "2")
+			http.Error(v.w, "restarting", http.StatusServiceUnavailable)
+		}},
 		{"200 with a page", "a captive portal says yes to everything", func(v *visit) { v.page(200, webPage) }},
 		{"redirect elsewhere", "headers with a token must not follow", func(v *visit) { http.Redirect(v.w, v.r, "http://127.0.0.1:1/mcp", http.StatusPermanentRedirect) }},
 		{"redirect to itself", "the way never ends", func(v *visit) { http.Redirect(v.w, v.r, "/mcp", http.StatusTemporaryRedirect) }},
