@@ -55,7 +55,7 @@ func (c *Config) checkLogin() error {
 	switch {
 	case c.OAuth == nil:
 		return nil
-	case c.Transport != overHTTP:
+	case c.Transport == overStdio:
 		return fmt.Errorf("oauth is for a url, and there is a command (leave it out)")
 	case c.authorized():
 		return fmt.Errorf("oauth and headers.Authorization are both given (keep one)")
