@@ -14,7 +14,8 @@ type shelf struct {
 	mu   sync.Mutex
 	last int64
 	all  map[name]ports.Record
-	fail error // of the next writes, if set
+	fail error // of writes, if set
+	good int   // writes that go well before it
 }
 
 func newShelf() *shelf { return &shelf{all: map[name]ports.Record{}} }
@@ -61,7 +62,9 @@ func (s *shelf) Put(ctx context.Context, r ports.Record) (ports.Record, error) {
 		return ports.Record{}, err
 	}
 	if s.fail != nil {
-		return ports.Record{}, s.fail
+		if s.good--; s.good < 0 {
+			return ports.Record{}, s.fail
+		}
 	}
 	at := name{r.Scope, r.Kind, r.Key}
 	if now, _ := s.get(at); now.Version != r.Version {
@@ -86,6 +89,13 @@ func (s *shelf) Delete(_ context.Context, r ports.Record) error {
 	}
 	delete(s.all, at)
 	return nil
+}
+
+// failAfter lets n writes through, and then none.
+func (s *shelf) failAfter(n int, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.good, s.fail = n, err
 }
 
 // text is all that is stored, as who steals the database sees it.

@@ -122,8 +122,11 @@ func (c *Client) scrubbed(err error, form url.Values, id identity) error {
 		return err
 	}
 	for _, secret := range []string{form.Get("code"), form.Get("code_verifier"), form.Get("refresh_token"), form.Get("client_assertion"), id.Secret, c.cfg.ClientSecret.Reveal()} {
-		if secret != "" && strings.Contains(answer.words+answer.code, secret) {
-			answer.words, answer.code = "(its words quote a secret)", ""
+		if secret != "" && strings.Contains(answer.words, secret) {
+			answer.words = "(its words quote a secret)"
+		}
+		if secret != "" && strings.Contains(answer.code, secret) {
+			answer.code = "(a secret)"
 		}
 	}
 	return answer
