@@ -134,6 +134,11 @@ func TestAnswersAreBounded(t *testing.T) {
 				}
 			}
 		},
+		"too long, but right": func(w http.ResponseWriter, r *http.Request) { // each key that any of them has
+			at := "http://" + r.Host
+			reply(w, http.StatusOK, map[string]any{"issuer": at, "authorization_endpoint": at + "/authorize", "token_endpoint": at + "/token",
+				"code_challenge_methods_supported": []string{"S256"}, "client_id": "c", "access_token": "a", "token_type": "Bearer", "padding": strings.Repeat("x", maxDocument)})
+		},
 		"a page": func(w http.ResponseWriter, _ *http.Request) {
 			fmt.Fprint(w, "<!doctype html><script>alert(1)</script>")
 		},
