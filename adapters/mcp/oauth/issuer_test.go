@@ -34,10 +34,9 @@ type grantor struct {
 	keys     map[string]crypto.PublicKey
 	cimd     bool
 	noIss    bool
-	iss      string // another one in its answers
-	deny     string // the error of its next answers
-	nonce    string // wanted in proofs
-	noScopes bool
+	iss      string        // another one in its answers
+	deny     string        // the error of its next answers
+	nonce    string        // wanted in proofs
 	slow     chan struct{} // the token endpoint waits for it, if set
 	narrow   string        // scopes that are given, whatever is asked
 

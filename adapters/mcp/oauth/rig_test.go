@@ -316,11 +316,15 @@ func keyOf(jwk any) (crypto.PublicKey, error) {
 	if !ok || members["d"] != nil || members["kty"] != "EC" || members["crv"] != "P-256" {
 		return nil, fmt.Errorf("no public key: %v", jwk)
 	}
-	coordinate := func(name string) *big.Int {
-		b, _ := base64.RawURLEncoding.DecodeString(fmt.Sprint(members[name]))
-		return new(big.Int).SetBytes(b)
+	point := []byte{4} // uncompressed
+	for _, name := range []string{"x", "y"} {
+		b, err := base64.RawURLEncoding.DecodeString(fmt.Sprint(members[name]))
+		if err != nil {
+			return nil, err
+		}
+		point = append(point, b...)
 	}
-	return &ecdsa.PublicKey{Curve: elliptic.P256(), X: coordinate("x"), Y: coordinate("y")}, nil
+	return ecdsa.ParseUncompressedPublicKey(elliptic.P256(), point)
 }
 
 // checkProof checks a DPoP proof (RFC 9449, 4.3) and gives the thumbprint of its
