@@ -82,7 +82,7 @@ func (s *session) list(ctx context.Context, want wanted) (*listing, error) {
 			if answer, ok := err.(*answerError); ok && answer.kind() == ports.KindNotFound {
 				return l, nil
 			}
-			return nil, fmt.Errorf("tools/list: %w", err)
+			return nil, s.noisy(fmt.Errorf("tools/list: %w", err))
 		}
 		next, err := l.page(raw, want)
 		switch {

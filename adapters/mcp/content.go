@@ -14,6 +14,9 @@ import (
 // costs more memory than the two bytes that it can be written with.
 const maxBlocks = 1000
 
+// failedSilently is what is read of a tool that says no more than that it failed.
+const failedSilently = "The tool failed and did not say why."
+
 // decodeResult maps the result of tools/call (MCP server/tools, "Tool Result").
 // It is lenient in all that does not change the meaning: an unknown kind of
 // content is the text of its JSON, a missing one that of the structured content.
@@ -38,10 +41,15 @@ func decodeResult(raw json.RawMessage) (ports.ToolResult, error) {
 	switch {
 	case !isNull(r.Content):
 		result.Content = decodeContent(r.Content)
+		if result.IsError && len(result.Content) == 0 {
+			result.Content = []ports.Block{{Kind: ports.BlockText, Text: failedSilently}}
+		}
 	case result.Structured != nil:
 		result.Content = []ports.Block{jsonBlock(r.Structured)}
 	case !isNull(r.ResultType) && text(r.ResultType) != "complete", !isNull(r.Task):
 		return ports.ToolResult{}, malformed("the tool did not finish (a task, or a request for input), which is not supported")
+	case result.IsError:
+		result.Content = []ports.Block{{Kind: ports.BlockText, Text: failedSilently}}
 	default:
 		return ports.ToolResult{}, malformed("the result of tools/call has no content")
 	}

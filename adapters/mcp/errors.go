@@ -122,8 +122,11 @@ func wrap(op string, err error) error {
 // wrapCall is wrap for a call of a tool. Of a call that may have reached the
 // server before the connection was lost, nobody knows what it did.
 func wrapCall(op string, err error) error {
-	var lost *lostError
-	if errors.As(err, &lost) && lost.sent {
+	var (
+		lost      *lostError
+		forgotten *forgottenError
+	)
+	if errors.As(err, &forgotten) || errors.As(err, &lost) && lost.sent {
 		return &ports.Error{Kind: ports.KindUnsure, Op: "mcp " + op, Err: err}
 	}
 	return wrap(op, err)

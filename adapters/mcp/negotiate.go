@@ -263,6 +263,12 @@ func (s *session) explain(ctx context.Context, method string, err error) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		err = fmt.Errorf("no answer to %s: %w", method, ctx.Err())
 	}
+	return s.noisy(err)
+}
+
+// noisy adds to an error what the server printed that is no message: it may be the
+// answer that is missing.
+func (s *session) noisy(err error) error {
 	noisy, ok := s.link.(interface{ Noise() (int, string) })
 	if !ok {
 		return err

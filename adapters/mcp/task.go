@@ -24,6 +24,12 @@ const (
 // errNoTask is a call of which no task is known.
 var errNoTask = &answerError{code: -32601, message: "no task is known of this call"}
 
+// forgottenError is a task that its server does not know any more: the call began,
+// and nobody knows what it did.
+type forgottenError struct{ answer *answerError }
+
+func (e *forgottenError) Error() string { return "the server does not know its task: " + e.answer.Error() }
+
 // task is a call that its server runs by itself: an experiment of revision
 // 2025-11-25 (basic/utilities/tasks), an extension from 2026-07-28 on (SEP-2663).
 type task struct {
@@ -232,6 +238,10 @@ func (x *toolCall) askTask(ctx context.Context, s *session, method string, t tas
 	bounded, cancel := context.WithTimeout(ctx, x.source.cfg.CallTimeout)
 	defer cancel()
 	raw, err := s.requestAs(bounded, id, a)
+	var answer *answerError
+	if errors.As(err, &answer) && answer.kind() == ports.KindNotFound {
+		err = &forgottenError{answer}
+	}
 	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
 		err = &lostError{reason: fmt.Sprintf("no answer to %s", method), cause: err, sent: true}
 	}

@@ -56,7 +56,12 @@ func (t *tool) Rejoin(ctx context.Context, call ports.ToolCall, host ports.Host)
 		if !ok {
 			return ports.ToolResult{}, errNoTask
 		}
-		return x.follow(ctx, known)
+		result, err := x.follow(ctx, known)
+		var forgotten *forgottenError
+		if errors.As(err, &forgotten) {
+			err = errNoTask
+		}
+		return result, err
 	})
 }
 
