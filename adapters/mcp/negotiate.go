@@ -17,7 +17,7 @@ const (
 	newestLegacy   = "2025-11-25"
 	newestModern   = "2026-07-28"
 	methodDiscover = "server/discover"
-	// probeWithin is how long a server may take to say that it speaks a modern
+	// probeWithin is how long a child may take to say that it speaks a modern
 	// revision. One that is only slow to start is asked again.
 	probeWithin = 3 * time.Second
 
@@ -96,6 +96,9 @@ func (s *session) probe(ctx context.Context) error {
 	within := probeWithin
 	if deadline, ok := ctx.Deadline(); ok {
 		within = min(within, time.Until(deadline)/3)
+		if s.overHTTP() { // it runs already: who does not know the method says so at once
+			within = time.Until(deadline) / 2
+		}
 	}
 	bounded, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
