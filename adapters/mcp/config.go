@@ -178,23 +178,3 @@ func (c Config) environ() []string {
 	}
 	return list
 }
-
-// redactor takes the secrets of c out of texts that people will read: the values
-// of Env and Headers, and what a URL may hide. Short ones are left: they are no
-// secrets, and would blank half of every line.
-func (c Config) redactor() *strings.Replacer {
-	secrets := append(c.urlSecrets(), slices.Collect(maps.Values(c.Env))...)
-	for _, value := range c.Headers {
-		secrets = append(secrets, value)
-		if _, token, ok := strings.Cut(value.Reveal(), " "); ok { // "Bearer …"
-			secrets = append(secrets, ports.Secret(token))
-		}
-	}
-	var pairs []string
-	for _, value := range slices.SortedFunc(slices.Values(secrets), func(a, b ports.Secret) int { return len(b) - len(a) }) {
-		if len(value) >= 8 {
-			pairs = append(pairs, value.Reveal(), value.String())
-		}
-	}
-	return strings.NewReplacer(pairs...)
-}

@@ -19,6 +19,8 @@ const (
 	mostPoll   = 30 * time.Second
 	maxTaskID  = 1 << 10
 	methodTask = "tasks/get"
+	// goodbyeWithin is how long the word that a task is given up may take.
+	goodbyeWithin = time.Second
 )
 
 // errNoTask is a call of which no task is known.
@@ -28,7 +30,9 @@ var errNoTask = &answerError{code: -32601, message: "no task is known of this ca
 // and nobody knows what it did.
 type forgottenError struct{ answer *answerError }
 
-func (e *forgottenError) Error() string { return "the server does not know its task: " + e.answer.Error() }
+func (e *forgottenError) Error() string {
+	return "the server says of its task: " + e.answer.Error()
+}
 
 // task is a call that its server runs by itself: an experiment of revision
 // 2025-11-25 (basic/utilities/tasks), an extension from 2026-07-28 on (SEP-2663).
@@ -239,7 +243,7 @@ func (x *toolCall) askTask(ctx context.Context, s *session, method string, t tas
 	defer cancel()
 	raw, err := s.requestAs(bounded, id, a)
 	var answer *answerError
-	if errors.As(err, &answer) && answer.kind() == ports.KindNotFound {
+	if errors.As(err, &answer) { // it is not about the arguments, nor about the tool
 		err = &forgottenError{answer}
 	}
 	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
@@ -254,7 +258,7 @@ func (x *toolCall) abandon(ctx context.Context, t task) {
 	if errors.Is(context.Cause(ctx), ports.ErrLeaving) {
 		return
 	}
-	tell, cancel := context.WithTimeout(context.WithoutCancel(ctx), x.source.cfg.Timeout)
+	tell, cancel := context.WithTimeout(context.WithoutCancel(ctx), goodbyeWithin)
 	defer cancel()
 	l, err := x.source.borrow(tell, x.call)
 	if err == nil {

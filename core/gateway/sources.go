@@ -113,9 +113,11 @@ func (g *Gateway) startSources(hard context.Context) (stop func()) {
 		work.Go(func() {
 			defer close(ended)
 			defer stop()
-			if awaitEnd(ctx, "tool_source", before) == nil {
-				g.runSource(ctx, m.Source, reg)
+			if awaitEnd(ctx, "tool_source", before) != nil {
+				<-before // whoever waits for this one waits for all before it
+				return
 			}
+			g.runSource(ctx, m.Source, reg)
 		})
 	}
 	for _, m := range g.members {

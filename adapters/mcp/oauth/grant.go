@@ -2,6 +2,8 @@ package oauth
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"net/url"
@@ -13,7 +15,7 @@ import (
 
 // The kinds of records, each in the scope of its server.
 const (
-	kindGrant  = "oauth_grant"  // key "grant": the tokens
+	kindGrant  = "oauth_grant"  // key "grant/ADDRESS": the tokens
 	kindClient = "oauth_client" // by issuer: what the gateway is known as there
 	kindLogin  = "oauth_login"  // key "pending": the link that is open
 	kindLease  = "oauth_lease"  // key "refresh": who spends the refresh token now
@@ -74,7 +76,14 @@ func (g grant) with(t tokens) *grant {
 	return &g
 }
 
-func (c *Client) grantName() name { return name{c.scope, kindGrant, "grant"} }
+func (c *Client) grantName() name { return name{c.scope, kindGrant, "grant/" + c.whose()} }
+
+// whose tells one server from another that has its name in the config now: a
+// login is for its resource alone (MCP basic/authorization, "Token Handling").
+func (c *Client) whose() string {
+	sum := sha256.Sum256([]byte(originOf(c.home) + c.home.EscapedPath()))
+	return hex.EncodeToString(sum[:8])
+}
 
 // reread takes the grant as it is stored: another process may have changed it.
 // nil: there is none that could be read.

@@ -36,7 +36,7 @@ type pending struct {
 	Grant    grant     `json:"grant"` // as it will be, without tokens
 }
 
-func (c *Client) linkName() name { return name{c.scope, kindLogin, "pending"} }
+func (c *Client) linkName() name { return name{c.scope, kindLogin, "pending/" + c.whose()} }
 
 // openLink is the link that is out already and asks for all of these scopes; nil
 // without one.
