@@ -1,8 +1,13 @@
 package mcp
 
 import (
+	"context"
+	"log/slog"
 	"strings"
 	"testing"
+
+	"github.com/mark3labs/mcp-go/client/transport"
+	"github.com/mark3labs/mcp-go/mcp"
 
 	"dragoman/adapters/mcp/oauth"
 	"dragoman/ports"
@@ -23,5 +28,28 @@ func TestNoSecretOfTheConfigIsReadAnywhere(t *testing.T) {
 	said := "inherited-value joined-value separate-value environment-value header-value password-value query-value client-value private-value harmless-value"
 	if got := c.redactor().Replace(said); strings.Count(got, "[redacted]") != 9 || !strings.Contains(got, "harmless-value") {
 		t.Errorf("it reads %q", got)
+	}
+}
+
+// refusing is a link whose server answers each request with the same error.
+type refusing struct {
+	*memory
+	fault mcp.JSONRPCErrorDetails
+}
+
+func (r refusing) SendRequest(_ context.Context, m transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
+	fault := r.fault
+	return &transport.JSONRPCResponse{ID: m.ID, Error: &fault}, nil
+}
+
+// TestAServersErrorDoesNotRepeatASecret: "invalid API key sk-…" is what servers say
+// most when a key is wrong, and both the log and the model read it.
+func TestAServersErrorDoesNotRepeatASecret(t *testing.T) {
+	c := Config{Env: map[string]ports.Secret{"KEY": "environment-value"}}
+	l := refusing{newMemory(), mcp.JSONRPCErrorDetails{Code: -32602, Message: "bad key environment-value"}}
+	s := newSession(l, offers{}, c.redactor(), slog.New(slog.DiscardHandler))
+	_, err := s.request(t.Context(), ask{method: methodCall})
+	if err == nil || strings.Contains(err.Error(), "environment-value") || !strings.Contains(err.Error(), "bad key [redacted]") {
+		t.Errorf("the error is %v", err)
 	}
 }

@@ -71,11 +71,18 @@ func (s *session) requestAs(ctx context.Context, id int64, a ask) (json.RawMessa
 	case err != nil:
 		return nil, err
 	case answer.Error != nil:
-		return nil, newAnswerError(answer.Error)
+		return nil, s.answered(answer.Error)
 	case len(answer.Result) == 0:
 		return nil, malformed("the answer to %s has neither result nor error", a.method)
 	}
 	return answer.Result, nil
+}
+
+// answered is an error that the server gave, without what the config keeps secret:
+// servers repeat the key that they refuse.
+func (s *session) answered(d *mcp.JSONRPCErrorDetails) error {
+	d.Message = s.redact.Replace(d.Message)
+	return newAnswerError(d)
 }
 
 // dress gives a request's params and headers as the revision wants them: from

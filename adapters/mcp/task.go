@@ -170,20 +170,17 @@ func (x *toolCall) step(ctx context.Context, s *session, t task, state taskState
 	case taskInput:
 		return x.input(ctx, s, t, state, answered)
 	case taskCancelled:
-		return nil, &answerError{code: codeCancelled, message: first(state.Message, "the server cancelled the task")}
+		return nil, ports.Errorf(ports.KindCancelled, "mcp task", "the server cancelled the task: %s", clip(s.redact.Replace(state.Message), maxErrorText))
 	case taskCompleted, taskFailed:
 		return x.outcome(ctx, s, t, state)
 	default:
 		return nil, malformed("a task is in the unknown state %q", clip(state.Status, 40))
 	}
 	if x.host != nil && state.Message != "" {
-		x.host.Progress(ctx, ports.Progress{Text: clip(x.source.cfg.redactor().Replace(state.Message), maxErrorText)})
+		x.host.Progress(ctx, ports.Progress{Text: clip(s.redact.Replace(state.Message), maxErrorText)})
 	}
 	return nil, nil
 }
-
-// codeCancelled is ours: a task has no code for it.
-const codeCancelled = -32099
 
 // outcome is the result of a task that is over.
 func (x *toolCall) outcome(ctx context.Context, s *session, t task, state taskState) (json.RawMessage, error) {
@@ -191,7 +188,7 @@ func (x *toolCall) outcome(ctx context.Context, s *session, t task, state taskSt
 	case !t.Modern:
 		return x.askTask(ctx, s, "tasks/result", t, nil)
 	case state.Status == taskFailed:
-		return nil, newAnswerError(decodeErrorObject(state.Error))
+		return nil, s.answered(decodeErrorObject(state.Error))
 	case isNull(state.Result):
 		return nil, malformed("a completed task has no result")
 	}
