@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -17,8 +18,11 @@ const (
 	defaultTimeout         = 15 * time.Second
 	defaultCallTimeout     = 60 * time.Second
 	defaultMaxMessageBytes = 16 << 20
-	defaultMaxParallel     = 16
-	defaultIdleStop        = 10 * time.Minute
+	// leastTime and leastMessage are below what any server could work with.
+	leastTime          = time.Millisecond
+	leastMessage       = 1 << 10
+	defaultMaxParallel = 16
+	defaultIdleStop    = 10 * time.Minute
 	// leastIdleStop keeps a connection for a call and the next.
 	leastIdleStop = time.Second
 
@@ -78,7 +82,7 @@ const (
 
 // complete gives c with its defaults, or what is wrong with it.
 func (c Config) complete() (Config, error) {
-	for _, check := range []func(*Config) error{(*Config).checkTransport, (*Config).checkCommand, (*Config).checkURL, (*Config).checkLogin, (*Config).checkLife} {
+	for _, check := range []func(*Config) error{(*Config).checkTransport, (*Config).checkCommand, (*Config).checkURL, (*Config).checkLogin, (*Config).checkTalk, (*Config).checkLife} {
 		if err := check(&c); err != nil {
 			return c, err
 		}
@@ -126,8 +130,31 @@ func (c *Config) checkCommand() error {
 		return fmt.Errorf("args, env, inherit_env and cwd are for a command, and there is a url (leave them out)")
 	}
 	for name := range c.Env {
-		if name == "" || strings.ContainsAny(name, "=\x00") {
+		switch {
+		case name == "" || strings.ContainsAny(name, "=\x00"):
 			return fmt.Errorf("env: %q cannot be the name of a variable", name)
+		case name == childVar:
+			return fmt.Errorf("env: %s is set by the gateway itself (leave it out)", name)
+		}
+	}
+	return nil
+}
+
+// checkTalk refuses limits that leave room for nothing, and what a server could
+// not be told.
+func (c *Config) checkTalk() error {
+	switch {
+	case c.Timeout > 0 && c.Timeout < leastTime, c.CallTimeout > 0 && c.CallTimeout < leastTime:
+		return fmt.Errorf("timeout and call_timeout cannot be shorter than %s", leastTime)
+	case c.MaxMessageBytes > 0 && c.MaxMessageBytes < leastMessage:
+		return fmt.Errorf("max_message_bytes %d is too small (at least %d)", c.MaxMessageBytes, leastMessage)
+	case c.Transport == overSSE && slices.Contains(modernVersions(), c.ProtocolVersion):
+		return fmt.Errorf("protocol_version %s is not spoken over sse (leave one of them out)", c.ProtocolVersion)
+	}
+	for _, root := range c.Roots {
+		path, isFile := strings.CutPrefix(root, "file://")
+		if path == "" || !isFile && strings.Contains(root, "://") {
+			return fmt.Errorf("roots: %q is no folder (must be one, or a file:// address)", root)
 		}
 	}
 	return nil
@@ -152,10 +179,17 @@ func (c *Config) checkLife() error {
 	return nil
 }
 
-// In is c with its program started in the folder, unless c says where.
+// In is c with its program started in the folder, unless c says where, and with
+// roots that begin there.
 func (c Config) In(folder string) Config {
 	if c.Command != "" && c.Cwd == "" {
 		c.Cwd = folder
+	}
+	c.Roots = slices.Clone(c.Roots)
+	for i, root := range c.Roots {
+		if root != "" && !strings.Contains(root, "://") && !filepath.IsAbs(root) {
+			c.Roots[i] = filepath.Join(folder, root)
+		}
 	}
 	return c
 }

@@ -3,6 +3,7 @@ package mcp
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -38,6 +39,13 @@ func TestConfigFaults(t *testing.T) {
 		"Mcp-session-ID is set by the gateway":       at("http://h/mcp", "Mcp-session-ID=1"),
 		"idempotency-key is set by the gateway":      at("http://h/mcp", "idempotency-key=1"),
 		"cannot be negative":                         {Command: "x", Timeout: -1},
+		"cannot be shorter than 1ms":                 {Command: "x", CallTimeout: 1},
+		"max_message_bytes 1 is too small":           {Command: "x", MaxMessageBytes: 1},
+		"is not spoken over sse":                     {URL: "http://h", Transport: "sse", ProtocolVersion: newestModern},
+		`roots: "" is no folder`:                     {Command: "x", Roots: []string{"/", ""}},
+		`roots: "https://h/x" is no folder`:          {Command: "x", Roots: []string{"https://h/x"}},
+		`roots: "file://" is no folder`:              {Command: "x", Roots: []string{"file://"}},
+		"DRAGOMAN_CHILD is set by the gateway":       {Command: "x", Env: map[string]ports.Secret{childVar: "1"}},
 		`"A=B" cannot be the name of a variable`:     {Command: "x", Env: map[string]ports.Secret{"A=B": "1"}},
 	} {
 		_, err := New(cfg, Deps{})
@@ -105,5 +113,18 @@ func TestConfigKeepsSecrets(t *testing.T) {
 		if text := cfg.redactor().Replace("it says hunter2hunter2 and hunter2hunter2x"); strings.Contains(text, "hunter2") || cfg.URL != "" && cfg.origin() != "http://h" {
 			t.Errorf("%q is left of a text, the origin is %q", text, cfg.origin())
 		}
+	}
+}
+
+// TestRootsBeginAtTheConfigFile, whatever folder the server starts in.
+func TestRootsBeginAtTheConfigFile(t *testing.T) {
+	c := Config{Command: "x", Cwd: "/elsewhere", Roots: []string{"data", "/abs", "file:///kept"}}
+	roots := rootsOf(c.In("/etc/bot").Roots)
+	want := []root{{"file:///etc/bot/data", "data"}, {"file:///abs", "abs"}, {URI: "file:///kept"}}
+	if !slices.Equal(roots, want) {
+		t.Errorf("the roots are %+v, want %+v", roots, want)
+	}
+	if c.Roots[0] != "data" {
+		t.Error("the config was changed")
 	}
 }

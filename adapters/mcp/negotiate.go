@@ -44,7 +44,7 @@ var errFellSilent = errors.New("no answer in time")
 // open starts l and settles the version. It leaves closing l to its caller, also
 // when it fails.
 func (s *Source) open(ctx context.Context, l link) (*session, error) {
-	c := newSession(l, offers{asks: s.deps.Asks, roots: rootsOf(s.cfg.Roots, s.cfg.Cwd)}, s.cfg.redactor(), s.log)
+	c := newSession(l, offers{asks: s.deps.Asks, roots: rootsOf(s.cfg.Roots)}, s.cfg.redactor(), s.log)
 	l.SetNotificationHandler(c.notified)
 	l.SetRequestHandler(c.asked)
 	l.SetPulse(c.alive)

@@ -59,17 +59,13 @@ func clientInfo() map[string]string {
 	return map[string]string{"name": clientName, "version": clientVersion}
 }
 
-// rootsOf are the roots of a config: folders as file:// addresses. A relative
-// folder begins at cwd.
-func rootsOf(paths []string, cwd string) []root {
+// rootsOf are the roots of a config: folders as file:// addresses.
+func rootsOf(paths []string) []root {
 	roots := make([]root, 0, len(paths))
 	for _, path := range paths {
 		if strings.HasPrefix(path, "file://") {
 			roots = append(roots, root{URI: path})
 			continue
-		}
-		if !filepath.IsAbs(path) && cwd != "" {
-			path = filepath.Join(cwd, path)
 		}
 		if whole, err := filepath.Abs(path); err == nil {
 			path = whole
