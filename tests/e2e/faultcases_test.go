@@ -167,7 +167,7 @@ var faultCases = map[string]faultCase{
 	"leaves a child in a session of its own": fine(),
 
 	"http at once: 400":                          down("the moon is not full"),
-	"http at once: 401":                          {says: "the server wants a login (401 Unauthorized)", told: true},
+	"http at once: 401":                          {says: "the server wants a login", told: true},
 	"http at once: 403":                          {says: "the server refuses access (403 Forbidden)", told: true},
 	"http at once: 404 with a page":              down("there is no MCP server at this path"),
 	"http at once: 405":                          down("405"),
@@ -180,7 +180,7 @@ var faultCases = map[string]faultCase{
 	"http at once: redirect to itself":           down("the server redirects"),
 	"http at once: closes the connection":        down("closed the connection"),
 	"http at a call: 400":                        fails(nonsense),
-	"http at a call: 401":                        {act: lostIt, says: "the server wants a login (401 Unauthorized)", gone: true, told: true},
+	"http at a call: 401":                        {act: lostIt, says: "the server wants a login", gone: true, told: true},
 	"http at a call: 403":                        fails(lostIt),
 	"http at a call: 404 with a page":            loses(lostIt, forgotten),
 	"http at a call: 405":                        fails(nonsense),
