@@ -89,7 +89,7 @@ func TestAServerWhoseCallsTimeOutGetsNoneForAWhile(t *testing.T) {
 }
 
 func TestWhatSaysNothingOfTheServerDoesNotBarIt(t *testing.T) {
-	c := newConnection(newKeeper(newSupervisor(&Source{cfg: Config{CallTimeout: time.Minute}, log: slog.New(slog.DiscardHandler)}, nil), owner{}), nil, nil)
+	c := newConnection(newKeeper(newSupervisor(t.Context(), &Source{cfg: Config{CallTimeout: time.Minute}, log: slog.New(slog.DiscardHandler)}, nil), owner{}), nil, nil)
 	for name, err := range map[string]error{
 		"error answers":       &answerError{code: -32603, message: "boom"},
 		"bad arguments":       &answerError{code: -32602, message: "no"},

@@ -48,7 +48,7 @@ func New(cfg Config, deps Deps) (*Source, error) {
 // four seconds at most, with servers that leave only when killed. A second Run
 // beside the first is KindConflict.
 func (s *Source) Run(ctx context.Context, reg ports.Registrar) error {
-	v := newSupervisor(s, reg)
+	v := newSupervisor(ctx, s, reg)
 	if !s.present.CompareAndSwap(nil, v) {
 		return ports.Errorf(ports.KindConflict, "mcp run", "the source is running already")
 	}

@@ -38,7 +38,7 @@ type supervisor struct {
 
 	telling sync.Mutex      // held while reg is told, so that it hears all in order
 	offered []definition    // what was registered last
-	begin   func(k *keeper) // has a keeper work; made by run
+	begin   func(k *keeper) // has a keeper work, within Run's context
 
 	mu    sync.Mutex
 	over  bool // no keeper begins any more
@@ -51,10 +51,17 @@ type supervisor struct {
 	state ports.State   // what keepers do not have of their own
 }
 
-func newSupervisor(s *Source, reg ports.Registrar) *supervisor {
+// newSupervisor makes what serves calls from the moment it is published on, though
+// run has not begun: the tools of an earlier Run may be called at any time.
+func newSupervisor(ctx context.Context, s *Source, reg ports.Registrar) *supervisor {
 	v := &supervisor{
 		Source: s, reg: reg, redials: make(chan redial), ended: make(chan struct{}), left: make(chan struct{}),
 		own: make(map[owner]*keeper), state: ports.State{Transport: s.cfg.Transport},
+	}
+	v.begin = func(k *keeper) {
+		ctx, end := context.WithCancel(ctx)
+		k.end = end
+		v.wg.Go(func() { defer end(); k.run(ctx) })
 	}
 	v.main = newKeeper(v, owner{})
 	return v
@@ -66,11 +73,6 @@ func (v *supervisor) run(ctx context.Context) {
 		if tools := v.recall(ctx); tools != nil {
 			v.offer(tools, "")
 		}
-	}
-	v.begin = func(k *keeper) {
-		ctx, end := context.WithCancel(ctx)
-		k.end = end
-		v.wg.Go(func() { defer end(); k.run(ctx) })
 	}
 	v.mu.Lock()
 	v.begin(v.main)
