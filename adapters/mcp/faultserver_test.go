@@ -30,6 +30,9 @@ func TestMain(m *testing.M) {
 	case mode == "gateway":
 		runGateway()
 		return
+	case mode == "relay":
+		relay()
+		return
 	case mode == "deserter":
 		desert()
 		return

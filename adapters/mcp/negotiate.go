@@ -21,9 +21,10 @@ const (
 	// revision. One that is only slow to start is asked again.
 	probeWithin = 3 * time.Second
 
+	// The codes that modern revisions alone give (MCP basic, "Error Codes"). Legacy
+	// servers have others of the same range for what they like.
+	codeHeaderMismatch     = -32020
 	codeUnsupportedVersion = -32022
-	// Codes of this range are given by modern revisions alone (MCP basic, "Error Codes").
-	modernCodeFirst, modernCodeLast = -32099, -32020
 )
 
 // legacyVersions are the revisions that begin with initialize.
@@ -62,9 +63,9 @@ func (s *Source) open(ctx context.Context, l link) (*session, error) {
 func (s *session) settle(ctx context.Context, pin string, known *era) error {
 	switch {
 	case slices.Contains(modernVersions(), pin):
-		return s.explain(ctx, methodDiscover, s.discover(ctx, pin))
+		return s.explain(ctx, methodDiscover, pinned(pin, s.discover(ctx, pin)))
 	case pin != "":
-		return s.explain(ctx, "initialize", s.initialize(ctx, pin, true))
+		return s.explain(ctx, "initialize", pinned(pin, s.initialize(ctx, pin, true)))
 	}
 	var probe error
 	_, older := s.link.(*legacySSE) // the transport ended before the modern revisions began
@@ -72,7 +73,7 @@ func (s *session) settle(ctx context.Context, pin string, known *era) error {
 		if probe = s.probe(ctx); probe == nil {
 			return nil
 		}
-		if isClosed(s.link.Lost()) { // it may be the probe that it cannot bear
+		if isClosed(s.link.Lost()) && loginOf(probe) == nil { // it may be the probe that it cannot bear
 			known.legacy.Store(true)
 		}
 		if !mayBeLegacy(ctx, s.link, probe) {
@@ -89,6 +90,15 @@ func (s *session) settle(ctx context.Context, pin string, known *era) error {
 		}
 	}
 	return s.explain(ctx, "initialize", err)
+}
+
+// pinned says of a refusal that no other version was tried.
+func pinned(version string, err error) error {
+	var answer *answerError
+	if errors.As(err, &answer) {
+		return fmt.Errorf("%w (protocol_version is %s)", err, version)
+	}
+	return err
 }
 
 // probe asks for the modern revision, for a part of the time that there is.
@@ -121,7 +131,7 @@ func mayBeLegacy(ctx context.Context, l link, err error) bool {
 	case ctx.Err() != nil, isClosed(l.Lost()), loginOf(err) != nil, errors.As(err, &newer):
 		return false
 	case errors.As(err, &answer):
-		return answer.code < modernCodeFirst || answer.code > modernCodeLast
+		return answer.code < codeUnsupportedVersion || answer.code > codeHeaderMismatch
 	case errors.As(err, &lost):
 		return lost.sent && lost.after == 0
 	}
@@ -251,8 +261,9 @@ func (s *session) initialize(ctx context.Context, version string, exactly bool) 
 	return nil
 }
 
-// settled tells the link what was agreed.
+// settled tells the link what was agreed. From now on others may look at it.
 func (s *session) settled() {
+	s.agreed.Store(true)
 	if h, ok := s.link.(transport.HTTPConnection); ok {
 		h.SetProtocolVersion(s.version)
 	}

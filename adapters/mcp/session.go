@@ -32,8 +32,9 @@ type session struct {
 	log      *slog.Logger
 	offers   offers
 	lastID   atomic.Int64
-	version  string // the revision that is spoken
-	modern   bool   // each request carries what it takes; there was no handshake
+	agreed   atomic.Bool // the version is settled: what follows does not change any more
+	version  string      // the revision that is spoken
+	modern   bool        // each request carries what it takes; there was no handshake
 	can      capabilities
 	peer     string
 	changed  chan struct{}     // has room for one: the server said that its tools changed
@@ -140,8 +141,12 @@ func (s *session) notify(ctx context.Context, method string, params map[string]a
 	return s.link.SendNotification(ctx, n)
 }
 
-// alive asks the server for a sign of life.
+// alive asks the server for a sign of life. Before the version is settled there is
+// nothing to ask: the handshake itself is one.
 func (s *session) alive(ctx context.Context) error {
+	if !s.agreed.Load() {
+		return nil
+	}
 	method := "ping"
 	if s.modern {
 		method = methodDiscover
