@@ -52,23 +52,31 @@ func (s *session) progressed(n mcp.JSONRPCNotification) {
 		return
 	}
 	f.clock.wind()
+	if !f.due() {
+		return
+	}
 	done, _ := fields["progress"].(float64)
 	total, _ := fields["total"].(float64)
 	words, _ := fields["message"].(string)
-	f.tell(ports.Progress{Done: done, Total: total, Text: clip(words, maxErrorText)})
+	f.report(ports.Progress{Done: done, Total: total, Text: clip(s.redact.Replace(words), maxErrorText)})
 }
 
 // tell passes progress on, as often as somebody may want to read it.
 func (f *flight) tell(p ports.Progress) {
-	f.mu.Lock()
-	soon := time.Since(f.told) < progressPause
-	if !soon {
-		f.told = time.Now()
-	}
-	f.mu.Unlock()
-	if !soon {
+	if f.due() {
 		f.report(p)
 	}
+}
+
+// due reports whether it is time for another report, and takes it for given.
+func (f *flight) due() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if time.Since(f.told) < progressPause {
+		return false
+	}
+	f.told = time.Now()
+	return true
 }
 
 // errCallTime is the cause of a context whose call had no answer in time.
@@ -79,9 +87,10 @@ type callClock struct {
 	within time.Duration
 	cancel context.CancelCauseFunc
 
-	mu    sync.Mutex
-	timer *time.Timer
-	last  time.Time // when it ends, whatever the server reports
+	mu       sync.Mutex
+	timer    *time.Timer
+	last     time.Time // when it ends, whatever the server reports
+	released int       // how many want the call to take as long as it takes
 }
 
 // withClock is context.WithTimeoutCause whose time can be wound up anew.
@@ -101,17 +110,21 @@ func (c *callClock) wind() {
 	}
 }
 
-// release lets a call take as long as its caller gives it.
+// release lets a call take as long as its caller gives it, until as many again.
 func (c *callClock) release() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.released++
 	c.timer.Stop()
 }
 
-// again takes back a release.
+// again takes back one release.
 func (c *callClock) again() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.released--; c.released > 0 {
+		return
+	}
 	c.last = time.Now().Add(maxExtension * c.within)
 	c.timer.Reset(c.within)
 }

@@ -59,7 +59,7 @@ func (s *session) said(n mcp.JSONRPCNotification) {
 		text = string(raw)
 	}
 	logger, _ := fields["logger"].(string)
-	write("mcp_server_log", "text", clip(s.redact.Replace(text), maxErrorText), "logger", clip(logger, 60))
+	write("mcp_server_log", "text", clip(s.redact.Replace(text), maxErrorText), "logger", clip(s.redact.Replace(logger), 60))
 }
 
 // wantLog asks a legacy server for its log. It need not obey.
@@ -100,15 +100,13 @@ func withOrigin(ctx context.Context, id int64) context.Context {
 }
 
 // flightOf is the call that a request of the server belongs to: the one on whose
-// stream it came, else the only one there is. nil: nobody can tell, and a
-// question must not reach a person whose call it is not about.
+// stream it came, else (on a stream of no request, 0) the only one there is. nil:
+// nobody can tell, and a question must not reach a person whose call it is not about.
 func (s *session) flightOf(ctx context.Context) *flight {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if id, ok := ctx.Value(originKey{}).(int64); ok {
-		if f := s.flights[id]; f != nil {
-			return f
-		}
+	if id, _ := ctx.Value(originKey{}).(int64); id != 0 {
+		return s.flights[id]
 	}
 	if len(s.flights) != 1 {
 		return nil

@@ -178,8 +178,9 @@ func (v formValue) value(text string) any {
 			return b
 		}
 	case "integer", "number":
-		if n := json.Number(strings.TrimSpace(text)); json.Valid([]byte(n)) {
-			return n
+		number := strings.TrimSpace(text)
+		if _, err := strconv.ParseFloat(number, 64); err == nil && json.Valid([]byte(number)) {
+			return json.Number(number)
 		}
 	case "array":
 		var list []string

@@ -52,10 +52,34 @@ func (s *shelf) Put(_ context.Context, r ports.Record) (ports.Record, error) {
 	return r, nil
 }
 
-func (s *shelf) List(context.Context, string, string) ([]ports.Record, error) {
-	return nil, errors.New("nobody lists here")
+func (s *shelf) List(_ context.Context, scope, kind string) ([]ports.Record, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var list []ports.Record
+	for at, r := range s.records {
+		if at[0] == scope && at[1] == kind {
+			list = append(list, r)
+		}
+	}
+	return list, nil
 }
-func (s *shelf) Delete(context.Context, ports.Record) error { return errors.New("nobody deletes here") }
+
+func (s *shelf) Delete(_ context.Context, r ports.Record) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := [3]string{r.Scope, r.Kind, r.Key}
+	if have, ok := s.records[at]; ok && have.Version != r.Version {
+		return ports.Errorf(ports.KindConflict, "delete", "it is another version")
+	}
+	delete(s.records, at)
+	return nil
+}
+
+// count is how many records of a kind there are.
+func (s *shelf) count(kind string) int {
+	list, _ := s.List(context.Background(), "mcp/a", kind)
+	return len(list)
+}
 
 func lazily() Config { return Config{Start: startLazy} }
 

@@ -15,6 +15,7 @@ type strictTask struct {
 	states []string // members of a task, one for each look; the last one stays
 	result string   // of tasks/result
 	ask    string   // params of a form that tasks/result asks for; "" = none
+	lose   int      // how many updates are cut off
 	every  time.Duration
 
 	looks   int
@@ -68,6 +69,14 @@ func (c *strictCall) task() {
 	case "tasks/get":
 		c.look(t)
 	case "tasks/update":
+		c.mu.Lock()
+		lost := t.lose > 0
+		t.lose--
+		c.mu.Unlock()
+		if lost {
+			c.out(hangUp)
+			return
+		}
 		c.note(func() { t.updates = append(t.updates, c.p.Responses) })
 		c.result(`{}`)
 	case "tasks/cancel":

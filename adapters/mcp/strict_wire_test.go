@@ -138,10 +138,10 @@ func (s *strict) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.mu.Lock()
-	peer := s.conns[""]
+	peer := s.conns["modern "+r.Host] // each client has an address of its own
 	if peer == nil || m.Method == methodDiscover && string(m.ID) == "1" {
 		peer = newStrictConn("http")
-		s.conns[""] = peer
+		s.conns["modern "+r.Host] = peer
 	}
 	s.mu.Unlock()
 	s.serveEvents(w, r, peer, m)

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"dragoman/ports"
@@ -14,13 +16,15 @@ const (
 	// taskTTL is how long a server is asked to keep a task.
 	taskTTL = 24 * time.Hour
 	// leastPoll and mostPoll bound how often a task is looked at.
-	leastPoll  = 100 * time.Millisecond
-	usualPoll  = time.Second
-	mostPoll   = 30 * time.Second
-	maxTaskID  = 1 << 10
-	methodTask = "tasks/get"
+	leastPoll = 100 * time.Millisecond
+	usualPoll = time.Second
+	mostPoll  = 30 * time.Second
+	maxTaskID = 1 << 10
 	// goodbyeWithin is how long the word that a task is given up may take.
 	goodbyeWithin = time.Second
+
+	methodTask       = "tasks/get"
+	methodTaskResult = "tasks/result"
 )
 
 // errNoTask is a call of which no task is known.
@@ -101,92 +105,97 @@ func (x *toolCall) begin(ctx context.Context, s *session, raw json.RawMessage) (
 	}
 	t := task{ID: state.TaskID, Modern: s.modern, Tool: x.def.Spec.Name}
 	x.source.tasks.keep(ctx, x.key, t)
-	return x.follow(ctx, t)
+	return x.follow(ctx, t, state.pause())
 }
 
-// follow looks at a task until it is done. A connection that is lost is no end: the
-// next one is asked. If the person stopped the call, the server is told so; if this
-// process ends, the task goes on.
-func (x *toolCall) follow(ctx context.Context, t task) (ports.ToolResult, error) {
+// pursuit is a task that is followed to its end.
+type pursuit struct {
+	*toolCall
+	task     task
+	flight   *flight
+	answers  map[string]any  // what was said to what the task wanted to know, by its keys
+	received map[string]bool // which of them the server has
+}
+
+// follow looks at a task until it is done, for the first time after a while. A
+// connection that is lost is no end: the next one is asked. If the person stopped
+// the call, the server is told so; if this process ends, the task goes on.
+func (x *toolCall) follow(ctx context.Context, t task, wait time.Duration) (ports.ToolResult, error) {
 	x.clock.release() // a task says itself how long it is kept
-	defer x.source.retain(ctx, x.call)()
-	answered := map[string]bool{}
+	p := &pursuit{toolCall: x, task: t, flight: x.flight(ctx), answers: map[string]any{}, received: map[string]bool{}}
 	for {
-		raw, state, err := x.look(ctx, t, answered)
-		if ctx.Err() != nil {
-			x.abandon(ctx, t)
+		if !sleep(ctx, wait) {
+			p.abandon(ctx)
 			return ports.ToolResult{}, ctx.Err()
 		}
-		if err != nil {
-			x.forget(ctx, err)
+		raw, next, err := p.look(ctx)
+		var lost *lostError
+		switch {
+		case ctx.Err() != nil:
+			p.abandon(ctx)
+			return ports.ToolResult{}, ctx.Err()
+		case errors.As(err, &lost): // asking again does no harm
+			x.source.log.Debug("mcp_task_unreachable", "tool", x.def.Spec.Name, "err", x.source.words(err))
+		case err != nil:
+			if loginOf(err) == nil {
+				x.source.tasks.drop(ctx, x.key)
+			}
 			return ports.ToolResult{}, err
-		}
-		if raw != nil {
+		case raw != nil:
 			x.source.tasks.drop(ctx, x.key)
 			return decodeResult(raw)
 		}
-		if !sleep(ctx, state.pause()) {
-			x.abandon(ctx, t)
-			return ports.ToolResult{}, ctx.Err()
-		}
+		wait = next
 	}
 }
 
-// look asks once how a task stands; raw is its result, if it is done.
-func (x *toolCall) look(ctx context.Context, t task, answered map[string]bool) (raw json.RawMessage, state taskState, err error) {
-	l, err := x.source.borrow(ctx, x.call)
+// look asks once how the task stands: raw is its result, if it is done; next is
+// when to look again.
+func (p *pursuit) look(ctx context.Context) (raw json.RawMessage, next time.Duration, err error) {
+	next = usualPoll
+	s, raw, err := p.request(ctx, methodTask, nil)
+	var answer *answerError
+	switch {
+	case errors.As(err, &answer): // it is not about the arguments, nor about the tool
+		return nil, next, &forgottenError{answer}
+	case err != nil:
+		return nil, next, err
+	}
+	state, err := decodeTask(raw)
 	if err != nil {
-		return nil, state, x.patience(ctx, err)
+		return nil, next, err
 	}
-	raw, err = x.askTask(ctx, l.session, methodTask, t, nil)
-	if err == nil {
-		state, err = decodeTask(raw)
+	if state.TaskID != "" && state.TaskID != p.task.ID {
+		return nil, next, malformed("asked for a task, the server tells of another")
 	}
-	if err == nil {
-		raw, err = x.step(ctx, l.session, t, state, answered)
-	}
-	l.done(err)
-	var lost *lostError
-	if errors.As(err, &lost) {
-		return nil, state, x.patience(ctx, err) // asking again does no harm
-	}
-	return raw, state, err
-}
-
-// patience is nil while a task may still be heard of: its server is away for a moment.
-func (x *toolCall) patience(ctx context.Context, err error) error {
-	var lost *lostError
-	if !errors.As(err, &lost) || ctx.Err() != nil {
-		return err
-	}
-	x.source.log.Debug("mcp_task_unreachable", "tool", x.def.Spec.Name, "err", err)
-	return nil
+	raw, err = p.step(ctx, s, state)
+	return raw, state.pause(), err
 }
 
 // step draws the conclusion of a task's state.
-func (x *toolCall) step(ctx context.Context, s *session, t task, state taskState, answered map[string]bool) (json.RawMessage, error) {
+func (p *pursuit) step(ctx context.Context, s *session, state taskState) (json.RawMessage, error) {
 	switch state.Status {
 	case taskWorking:
+		if state.Message != "" {
+			p.flight.tell(ports.Progress{Text: clip(s.redact.Replace(state.Message), maxErrorText)})
+		}
+		return nil, nil
 	case taskInput:
-		return x.input(ctx, s, t, state, answered)
+		return p.input(ctx, s, state)
 	case taskCancelled:
 		return nil, ports.Errorf(ports.KindCancelled, "mcp task", "the server cancelled the task: %s", clip(s.redact.Replace(state.Message), maxErrorText))
 	case taskCompleted, taskFailed:
-		return x.outcome(ctx, s, t, state)
-	default:
-		return nil, malformed("a task is in the unknown state %q", clip(state.Status, 40))
+		return p.outcome(ctx, s, state)
 	}
-	if x.host != nil && state.Message != "" {
-		x.host.Progress(ctx, ports.Progress{Text: clip(s.redact.Replace(state.Message), maxErrorText)})
-	}
-	return nil, nil
+	return nil, malformed("a task is in the unknown state %q", clip(state.Status, 40))
 }
 
 // outcome is the result of a task that is over.
-func (x *toolCall) outcome(ctx context.Context, s *session, t task, state taskState) (json.RawMessage, error) {
+func (p *pursuit) outcome(ctx context.Context, s *session, state taskState) (json.RawMessage, error) {
 	switch {
-	case !t.Modern:
-		return x.askTask(ctx, s, "tasks/result", t, nil)
+	case !p.task.Modern:
+		_, raw, err := p.request(ctx, methodTaskResult, nil)
+		return raw, err
 	case state.Status == taskFailed:
 		return nil, s.answered(decodeErrorObject(state.Error))
 	case isNull(state.Result):
@@ -195,83 +204,94 @@ func (x *toolCall) outcome(ctx context.Context, s *session, t task, state taskSt
 	return state.Result, nil
 }
 
-// input answers what a task wants to know, each thing once. A legacy one asks by
-// requests of its own while its result is waited for.
-func (x *toolCall) input(ctx context.Context, s *session, t task, state taskState, answered map[string]bool) (json.RawMessage, error) {
-	if !t.Modern {
-		return x.askTask(ctx, s, "tasks/result", t, nil)
+// input answers what a task wants to know, each thing once: nobody is asked again
+// because an answer was lost on its way. No connection is held meanwhile. A legacy
+// task asks by requests of its own while its result is waited for.
+func (p *pursuit) input(ctx context.Context, s *session, state taskState) (json.RawMessage, error) {
+	if !p.task.Modern {
+		return p.await(ctx)
 	}
 	responses := map[string]any{}
-	for key, r := range state.Input {
-		if answered[key] {
+	for _, key := range slices.Sorted(maps.Keys(state.Input)) {
+		if p.received[key] {
 			continue
 		}
-		said, served := s.answer(ctx, r, x.flight(ctx))
-		if !served {
-			return nil, malformed("the task wants %s, which it was not offered", clip(r.Method, 60))
+		if _, said := p.answers[key]; !said {
+			answer, served := s.answer(ctx, state.Input[key], p.flight)
+			if !served {
+				return nil, malformed("the task wants %s, which it was not offered", clip(state.Input[key].Method, 60))
+			}
+			if ctx.Err() != nil {
+				return nil, ctx.Err() // it was not answered: whoever takes the task up asks
+			}
+			p.answers[key] = answer
 		}
-		responses[key] = said
+		responses[key] = p.answers[key]
 	}
 	if len(responses) == 0 {
 		return nil, nil
 	}
-	_, err := x.askTask(ctx, s, "tasks/update", t, map[string]any{"inputResponses": responses})
+	_, _, err := p.request(ctx, "tasks/update", map[string]any{"inputResponses": responses})
 	if err == nil {
 		for key := range responses {
-			answered[key] = true
+			p.received[key] = true
 		}
 	}
 	return nil, err
 }
 
-// askTask sends a request about a task. All but the wait for a result are quick.
-func (x *toolCall) askTask(ctx context.Context, s *session, method string, t task, more map[string]any) (json.RawMessage, error) {
-	params := map[string]any{"taskId": t.ID}
-	for name, value := range more {
-		params[name] = value
+// await waits for the result of a legacy task, however long its person takes.
+func (p *pursuit) await(ctx context.Context) (json.RawMessage, error) {
+	l, err := p.source.borrow(ctx, p.call)
+	if err != nil {
+		return nil, err
 	}
-	id := s.lastID.Add(1)
-	a := ask{method: method, name: t.ID, params: params}
-	if method == "tasks/result" {
-		defer s.fly(id, x.flight(ctx))()
-		return s.call(ctx, id, a)
-	}
-	bounded, cancel := context.WithTimeout(ctx, x.source.cfg.CallTimeout)
-	defer cancel()
-	raw, err := s.requestAs(bounded, id, a)
-	var answer *answerError
-	if errors.As(err, &answer) { // it is not about the arguments, nor about the tool
-		err = &forgottenError{answer}
-	}
-	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
-		err = &lostError{reason: fmt.Sprintf("no answer to %s", method), cause: err, sent: true}
-	}
+	id := l.session.lastID.Add(1)
+	defer l.session.fly(id, p.flight)()
+	raw, err := l.session.call(ctx, id, p.ask(methodTaskResult, nil))
+	l.done(err)
 	return raw, err
 }
 
-// abandon tells the server that nobody waits for a task any more. Where this
+// request asks something about the task that is quickly answered.
+func (p *pursuit) request(ctx context.Context, method string, more map[string]any) (*session, json.RawMessage, error) {
+	l, err := p.source.borrow(ctx, p.call)
+	if err != nil {
+		return nil, nil, err
+	}
+	bounded, cancel := context.WithTimeout(ctx, p.source.cfg.CallTimeout)
+	defer cancel()
+	raw, err := l.session.request(bounded, p.ask(method, more))
+	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
+		err = &lostError{reason: fmt.Sprintf("no answer to %s", method), cause: err, sent: true}
+	}
+	l.done(err)
+	return l.session, raw, err
+}
+
+func (p *pursuit) ask(method string, more map[string]any) ask {
+	params := map[string]any{"taskId": p.task.ID}
+	maps.Copy(params, more)
+	return ask{method: method, name: p.task.ID, params: params}
+}
+
+// abandon tells the server that nobody waits for the task any more. Where this
 // process leaves, somebody will: the next one.
-func (x *toolCall) abandon(ctx context.Context, t task) {
+func (p *pursuit) abandon(ctx context.Context) {
 	if errors.Is(context.Cause(ctx), ports.ErrLeaving) {
 		return
 	}
 	tell, cancel := context.WithTimeout(context.WithoutCancel(ctx), goodbyeWithin)
 	defer cancel()
-	l, err := x.source.borrow(tell, x.call)
+	l, err := p.source.borrow(tell, p.call)
 	if err == nil {
-		_, err = x.askTask(tell, l.session, "tasks/cancel", t, nil)
+		if l.session.modern || l.session.can.taskCancel {
+			_, err = l.session.request(tell, p.ask("tasks/cancel", nil))
+		}
 		l.done(err)
 	}
 	if err != nil {
-		x.source.log.Debug("mcp_task_not_cancelled", "tool", x.def.Spec.Name, "err", err)
+		p.source.log.Debug("mcp_task_not_cancelled", "tool", p.def.Spec.Name, "err", p.source.words(err))
 	}
-	x.source.tasks.drop(tell, x.key)
-}
-
-// forget drops a task that its server does not know, or that ended badly.
-func (x *toolCall) forget(ctx context.Context, err error) {
-	var lost *lostError
-	if !errors.As(err, &lost) && loginOf(err) == nil {
-		x.source.tasks.drop(ctx, x.key)
-	}
+	p.source.tasks.drop(tell, p.key)
 }

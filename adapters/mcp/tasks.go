@@ -14,6 +14,8 @@ const (
 	kindTask = "mcp_task"
 	// maxTasks is how many tasks of one server are remembered.
 	maxTasks = 1000
+	// storeWithin is how long a store may take to note a task, and to forget it.
+	storeWithin = 10 * time.Second
 )
 
 // taskBook remembers which calls run as tasks, over restarts where there are
@@ -47,10 +49,35 @@ func (b *taskBook) of(ctx context.Context, key string) (task, bool) {
 			b.known[r.Key] = r
 		}
 	}
-	var t task
 	r, ok := b.known[key]
+	return taskOf(r, ok)
+}
+
+// find is of for a call that an earlier process made for certain: that may have
+// been another one, after the records were read.
+func (b *taskBook) find(ctx context.Context, key string) (task, bool) {
+	if t, ok := b.of(ctx, key); ok || b.records == nil {
+		return t, ok
+	}
+	r, err := b.records.Get(ctx, b.scope, kindTask, key)
+	if err == nil {
+		b.note(key, r)
+	}
+	return taskOf(r, err == nil)
+}
+
+func taskOf(r ports.Record, ok bool) (t task, _ bool) {
 	ok = ok && json.Unmarshal(r.Body, &t) == nil && t.ID != ""
 	return t, ok
+}
+
+// note remembers a record in this process.
+func (b *taskBook) note(key string, r ports.Record) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.known) < maxTasks {
+		b.known[key] = r
+	}
 }
 
 // keep remembers the task of a call.
@@ -61,18 +88,16 @@ func (b *taskBook) keep(ctx context.Context, key string, t task) {
 	}
 	r := ports.Record{Scope: b.scope, Kind: kindTask, Key: key, Body: value, Expires: time.Now().Add(taskTTL)}
 	if b.records != nil {
-		stored, err := b.records.Put(context.WithoutCancel(ctx), r)
+		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeWithin)
+		stored, err := b.records.Put(bounded, r)
+		cancel()
 		if err != nil {
 			b.log.Warn("mcp_task_not_kept", "kind", ports.KindOf(err), "err", err)
 		} else {
 			r = stored
 		}
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if len(b.known) < maxTasks {
-		b.known[key] = r
-	}
+	b.note(key, r)
 }
 
 // drop forgets it.
@@ -84,7 +109,9 @@ func (b *taskBook) drop(ctx context.Context, key string) {
 	if !ok || b.records == nil {
 		return
 	}
-	if err := b.records.Delete(context.WithoutCancel(ctx), r); err != nil {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeWithin)
+	defer cancel()
+	if err := b.records.Delete(ctx, r); err != nil {
 		b.log.Debug("mcp_task_not_forgotten", "kind", ports.KindOf(err), "err", err)
 	}
 }

@@ -43,7 +43,7 @@ func (t *tool) Spec() ports.ToolSpec { return t.def.Spec }
 func (t *tool) Call(ctx context.Context, call ports.ToolCall, host ports.Host) (ports.ToolResult, error) {
 	return t.run(ctx, call, host, func(ctx context.Context, x *toolCall) (ports.ToolResult, error) {
 		if known, ok := t.source.tasks.of(ctx, x.key); ok {
-			return x.follow(ctx, known)
+			return x.follow(ctx, known, 0)
 		}
 		return x.make(ctx)
 	})
@@ -52,11 +52,11 @@ func (t *tool) Call(ctx context.Context, call ports.ToolCall, host ports.Host) (
 // Rejoin follows the task of a call that an earlier process began. See ports.Rejoiner.
 func (t *tool) Rejoin(ctx context.Context, call ports.ToolCall, host ports.Host) (ports.ToolResult, error) {
 	return t.run(ctx, call, host, func(ctx context.Context, x *toolCall) (ports.ToolResult, error) {
-		known, ok := t.source.tasks.of(ctx, x.key)
+		known, ok := t.source.tasks.find(ctx, x.key)
 		if !ok {
 			return ports.ToolResult{}, errNoTask
 		}
-		result, err := x.follow(ctx, known)
+		result, err := x.follow(ctx, known, 0)
 		var forgotten *forgottenError
 		if errors.As(err, &forgotten) {
 			err = errNoTask
