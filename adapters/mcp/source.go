@@ -62,9 +62,12 @@ func (s *Source) Run(ctx context.Context, reg ports.Registrar) error {
 func (s *Source) Timeout() time.Duration { return s.cfg.Timeout }
 
 // words is an error as people read it, without the secrets of the config.
-func (s *Source) words(err error) string {
+func (s *Source) words(err error) string { return s.wordsWithin(err, s.cfg.Timeout) }
+
+// wordsWithin is words for what had so much time.
+func (s *Source) wordsWithin(err error, within time.Duration) string {
 	if errors.Is(err, context.DeadlineExceeded) {
-		err = &timeoutError{within: s.cfg.Timeout, cause: err}
+		err = &timeoutError{within: within, cause: err}
 	}
 	return clip(s.cfg.redactor().Replace(err.Error()), 2*maxErrorText)
 }

@@ -101,7 +101,7 @@ func (t *tool) run(ctx context.Context, call ports.ToolCall, host ports.Host,
 	result, err := do(timed, x)
 	if err != nil {
 		err = wrapCall(methodCall, timeOver(timed, err))
-		log.Warn("mcp_tool_call_failed", "kind", ports.KindOf(err), "err", t.source.words(err), "dur", time.Since(begun))
+		log.Warn("mcp_tool_call_failed", "kind", ports.KindOf(err), "err", t.source.wordsWithin(err, t.source.cfg.CallTimeout), "dur", time.Since(begun))
 		return ports.ToolResult{}, err
 	}
 	status := "ok"

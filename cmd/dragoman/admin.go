@@ -135,18 +135,23 @@ func withRecords(ctx context.Context, file string, use func(context.Context, por
 // another command that has it open.
 func withStore(ctx context.Context, cfg *config.Config, use func(*sqlstore.Store, *slog.Logger) error) (err error) {
 	log := newLog(cfg.Log, os.Stderr)
-	store, err := backoff.Retry(ctx, func() (*sqlstore.Store, error) {
-		store, err := openStore(ctx, cfg, log)
-		if err != nil && !ports.IsKind(err, ports.KindConflict) {
-			err = backoff.Permanent(err)
-		}
-		return store, err
-	}, backoff.WithMaxElapsedTime(lockPatience))
+	store, err := awaitStore(ctx, cfg, log)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
 	return use(store, log)
+}
+
+// awaitStore is openStore that waits a while for another command to be done with it.
+func awaitStore(ctx context.Context, cfg *config.Config, log *slog.Logger, channels ...string) (*sqlstore.Store, error) {
+	return backoff.Retry(ctx, func() (*sqlstore.Store, error) {
+		store, err := openStore(ctx, cfg, log, channels...)
+		if err != nil && !ports.IsKind(err, ports.KindConflict) {
+			err = backoff.Permanent(err)
+		}
+		return store, err
+	}, backoff.WithMaxElapsedTime(lockPatience))
 }
 
 // lateAudit writes to the audit of the real data folder, where there is one,

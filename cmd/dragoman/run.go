@@ -41,7 +41,7 @@ func run(ctx, hard context.Context, file string) (err error) {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	defer outlive(log, end)()
-	store, err := openStore(ctx, cfg, log, served(cfg)...)
+	store, err := awaitStore(ctx, cfg, log, served(cfg)...)
 	if err != nil {
 		return err
 	}

@@ -71,7 +71,7 @@ func connectOne(ctx context.Context, cfg *config.Config, name string, say func(p
 
 // printReconnected says how a server stands; where that is not well the exit code is 1.
 func printReconnected(cmd *cobra.Command, s ports.ServerInfo, asJSON bool) error {
-	failed := missing(s)
+	failed := !s.Phase.Callable()
 	switch {
 	case asJSON:
 		if err := printJSON(cmd.OutOrStdout(), forScript(s)); err != nil {
