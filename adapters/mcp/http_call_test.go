@@ -192,51 +192,6 @@ func TestDeadHTTPServer(t *testing.T) {
 	r.wantEcho("again")
 }
 
-// TestLoginRunsOut: the state says so, and the server is left alone.
-func TestLoginRunsOut(t *testing.T) {
-	p := newHTTPPeer(t, "good")
-	cfg := p.config()
-	cfg.Headers = map[string]ports.Secret{"authorization": "Bearer " + token}
-	r := start(t, cfg).ready()
-	p.swap(func(w http.ResponseWriter, r *http.Request, m incoming) bool {
-		answers(401, "text/plain", "expired: {auth}", `WWW-Authenticate: Bearer error="invalid_token"`)(w, r)
-		return true
-	})
-	_, err := r.call(t.Context(), "echo", `{}`)
-	wantKind(t, err, ports.KindUnauthorized, "does not accept the token")
-	s := r.awaitPhase(ports.PhaseDegraded, 0)
-	if !strings.Contains(s.Err, "it wants another: expired: [redacted]") || s.RetryIn < loginRetry {
-		t.Errorf("the state is %+v", s)
-	}
-	_, before := p.ran()
-	for range 3 {
-		_, err := r.call(t.Context(), "echo", `{}`)
-		wantKind(t, err, ports.KindUnauthorized, "does not accept the token")
-	}
-	if _, after := p.ran(); after != before {
-		t.Errorf("%d requests after the refusal", after-before)
-	}
-	p.swap(nil)
-	if err := r.src.Reconnect(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	r.wantEcho("with another login")
-}
-
-// TestForbiddenToolCostsOnlyItself: one call's 403 is no reason to leave.
-func TestForbiddenToolCostsOnlyItself(t *testing.T) {
-	p := newHTTPPeer(t, "good")
-	r := start(t, p.config()).ready()
-	p.swap(onCall(answers(403, "", "")))
-	_, err := r.call(t.Context(), "echo", `{}`)
-	wantKind(t, err, ports.KindUnauthorized, "refuses access")
-	p.swap(nil)
-	r.wantEcho("another")
-	if s := r.last(); s.Restarts != 0 || s.Phase != ports.PhaseReady {
-		t.Errorf("the state is %+v", s)
-	}
-}
-
 // TestBusyServerIsLeftAlone: calls fail without being sent until the time is over.
 func TestBusyServerIsLeftAlone(t *testing.T) {
 	for _, status := range []int{429, 503} {

@@ -125,7 +125,7 @@ func (h *httpLink) settle(ctx context.Context, method string, err error) error {
 	switch e := err.(type) {
 	case *unauthorizedError:
 		if e.status == http.StatusUnauthorized {
-			h.fail(err)
+			h.doubt() // it may be the tool's own trouble: a sign of life tells
 		}
 	case *lostError:
 		switch {

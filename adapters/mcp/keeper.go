@@ -238,7 +238,7 @@ func (k *keeper) fail(l link, err error, held time.Duration) {
 	if held >= healthy {
 		k.retry.Reset()
 	}
-	next, words := k.retryAfter(err), k.Source.words(err)
+	next, words := k.retryAfter(err, held), k.Source.words(err)
 	k.hear(l)
 	k.mu.Lock()
 	old := k.words
@@ -266,12 +266,13 @@ func (k *keeper) fail(l link, err error, held time.Duration) {
 	k.report()
 }
 
-// retryAfter is when to try again after a failure.
-func (k *keeper) retryAfter(err error) time.Duration {
+// retryAfter is when to try again after a failure. A login that worked a moment ago
+// may work again: only one that is refused when connecting has to be mended.
+func (k *keeper) retryAfter(err error, held time.Duration) time.Duration {
 	next := k.retry.NextBackOff()
 	var lost *lostError
 	switch {
-	case loginOf(err) != nil:
+	case loginOf(err) != nil && held == never:
 		return loginRetry
 	case errors.Is(err, errNoCommand), errors.Is(err, errFlood):
 		return lastRetry // somebody has to install or mend it
