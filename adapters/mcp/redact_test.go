@@ -31,13 +31,13 @@ func TestNoSecretOfTheConfigIsReadAnywhere(t *testing.T) {
 	}
 }
 
-// refusing is a link whose server answers each request with the same error.
-type refusing struct {
+// repeating is a link whose server answers each request with the same error.
+type repeating struct {
 	*memory
 	fault mcp.JSONRPCErrorDetails
 }
 
-func (r refusing) SendRequest(_ context.Context, m transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
+func (r repeating) SendRequest(_ context.Context, m transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
 	fault := r.fault
 	return &transport.JSONRPCResponse{ID: m.ID, Error: &fault}, nil
 }
@@ -46,7 +46,7 @@ func (r refusing) SendRequest(_ context.Context, m transport.JSONRPCRequest) (*t
 // most when a key is wrong, and both the log and the model read it.
 func TestAServersErrorDoesNotRepeatASecret(t *testing.T) {
 	c := Config{Env: map[string]ports.Secret{"KEY": "environment-value"}}
-	l := refusing{newMemory(), mcp.JSONRPCErrorDetails{Code: -32602, Message: "bad key environment-value"}}
+	l := repeating{newMemory(), mcp.JSONRPCErrorDetails{Code: -32602, Message: "bad key environment-value"}}
 	s := newSession(l, offers{}, c.redactor(), slog.New(slog.DiscardHandler))
 	_, err := s.request(t.Context(), ask{method: methodCall})
 	if err == nil || strings.Contains(err.Error(), "environment-value") || !strings.Contains(err.Error(), "bad key [redacted]") {

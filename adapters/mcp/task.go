@@ -20,6 +20,8 @@ const (
 	usualPoll = time.Second
 	mostPoll  = 30 * time.Second
 	maxTaskID = 1 << 10
+	// unheardFor is for how many time-outs of its server a task may be out of reach.
+	unheardFor = 10
 	// goodbyeWithin is how long the word that a task is given up may take.
 	goodbyeWithin = time.Second
 
@@ -53,6 +55,8 @@ type taskState struct {
 	Message        string                  `json:"statusMessage"`
 	PollInterval   float64                 `json:"pollInterval"`   // ms
 	PollIntervalMs float64                 `json:"pollIntervalMs"` // ms
+	TTL            *float64                `json:"ttl"`            // ms
+	TTLMs          *float64                `json:"ttlMs"`          // ms
 	Result         json.RawMessage         `json:"result"`
 	Error          json.RawMessage         `json:"error"`
 	Input          map[string]inputRequest `json:"inputRequests"`
@@ -74,6 +78,16 @@ func (t taskState) pause() time.Duration {
 		return usualPoll
 	}
 	return min(max(time.Duration(min(ms, 1e9))*time.Millisecond, leastPoll), mostPoll)
+}
+
+// ttl is how long the server keeps the task; 0 = it does not say.
+func (t taskState) ttl() time.Duration {
+	for _, ms := range []*float64{t.TTLMs, t.TTL} {
+		if ms != nil && *ms > 0 {
+			return time.Duration(min(*ms, 1e12)) * time.Millisecond
+		}
+	}
+	return 0
 }
 
 func decodeTask(raw json.RawMessage) (taskState, error) {
@@ -113,6 +127,7 @@ type pursuit struct {
 	*toolCall
 	task     task
 	flight   *flight
+	begun    time.Time
 	answers  map[string]any  // what was said to what the task wanted to know, by its keys
 	received map[string]bool // which of them the server has
 }
@@ -122,7 +137,9 @@ type pursuit struct {
 // the call, the server is told so; if this process ends, the task goes on.
 func (x *toolCall) follow(ctx context.Context, t task, wait time.Duration) (ports.ToolResult, error) {
 	x.clock.release() // a task says itself how long it is kept
-	p := &pursuit{toolCall: x, task: t, flight: x.flight(ctx), answers: map[string]any{}, received: map[string]bool{}}
+	defer x.source.retain(ctx, x.call)()
+	heard := time.Now()
+	p := &pursuit{toolCall: x, task: t, flight: x.flight(ctx), begun: time.Now(), answers: map[string]any{}, received: map[string]bool{}}
 	for {
 		if !sleep(ctx, wait) {
 			p.abandon(ctx)
@@ -134,6 +151,8 @@ func (x *toolCall) follow(ctx context.Context, t task, wait time.Duration) (port
 		case ctx.Err() != nil:
 			p.abandon(ctx)
 			return ports.ToolResult{}, ctx.Err()
+		case errors.As(err, &lost) && time.Since(heard) > unheardFor*x.source.cfg.Timeout:
+			return ports.ToolResult{}, &lostError{reason: "the server of the task cannot be reached: " + lost.reason, cause: err, sent: true}
 		case errors.As(err, &lost): // asking again does no harm
 			x.source.log.Debug("mcp_task_unreachable", "tool", x.def.Spec.Name, "err", x.source.words(err))
 		case err != nil:
@@ -144,6 +163,9 @@ func (x *toolCall) follow(ctx context.Context, t task, wait time.Duration) (port
 		case raw != nil:
 			x.source.tasks.drop(ctx, x.key)
 			return decodeResult(raw)
+		}
+		if err == nil {
+			heard = time.Now()
 		}
 		wait = next
 	}
@@ -167,6 +189,9 @@ func (p *pursuit) look(ctx context.Context) (raw json.RawMessage, next time.Dura
 	}
 	if state.TaskID != "" && state.TaskID != p.task.ID {
 		return nil, next, malformed("asked for a task, the server tells of another")
+	}
+	if state.Status == taskWorking && state.ttl() > 0 && time.Since(p.begun) > state.ttl() {
+		return nil, next, &forgottenError{&answerError{message: "it is still at work after the time that it is kept for (ttl)"}}
 	}
 	raw, err = p.step(ctx, s, state)
 	return raw, state.pause(), err
@@ -265,7 +290,11 @@ func (p *pursuit) request(ctx context.Context, method string, more map[string]an
 	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
 		err = &lostError{reason: fmt.Sprintf("no answer to %s", method), cause: err, sent: true}
 	}
-	l.done(err)
+	verdict := err
+	if loginOf(err) == nil {
+		verdict = nil // what becomes of a task says nothing of the server's other tools
+	}
+	l.done(verdict)
 	return l.session, raw, err
 }
 
