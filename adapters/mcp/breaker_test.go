@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -45,14 +46,16 @@ func (s *moody) link(n int) *memory {
 	return m
 }
 
-func TestAServerWhoseCallsTimeOutGetsNoneForAWhile(t *testing.T) {
+func TestAToolWhoseCallsTimeOutGetsNoneForAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s moody
 		s.hangs.Store(true)
 		w := watch(t, s.link)
 		w.wantPhase(t, ports.PhaseReady)
 		for n := range maxUnanswered {
-			w.wantPhase(t, ports.PhaseReady)
+			if state := w.wantPhase(t, ports.PhaseReady); state.Err != "" {
+				t.Errorf("the state after %d calls is %+v", n, state)
+			}
 			begun := time.Now()
 			_, err := w.call(t.Context(), "ann")
 			wantKind(t, err, ports.KindTimeout, "")
@@ -60,30 +63,35 @@ func TestAServerWhoseCallsTimeOutGetsNoneForAWhile(t *testing.T) {
 				t.Fatalf("call %d took %s", n, took)
 			}
 		}
-		state := w.wantPhase(t, ports.PhaseDegraded)
-		if !strings.Contains(state.Err, "5 calls in a row were not answered") || state.RetryIn != barFor || state.Connections != 1 {
+		state := w.wantPhase(t, ports.PhaseReady) // it answers pings
+		if !strings.Contains(state.Err, `5 calls in a row were not answered by the tool "one"`) || state.Connections != 1 {
 			t.Errorf("the state is %+v", state)
 		}
 		begun := time.Now()
 		_, err := w.call(t.Context(), "ann")
-		wantKind(t, err, ports.KindUnavailable, "does not answer")
+		wantKind(t, err, ports.KindUnavailable, `the tool "one" does not answer`)
 		if took := time.Since(begun); took != 0 || ports.RetryAfter(err) != barFor {
 			t.Errorf("a call while it is barred took %s, and should be made again in %s", took, ports.RetryAfter(err))
 		}
-		time.Sleep(barFor)
-		w.wantPhase(t, ports.PhaseReady) // it answers pings: one call on trial
+		time.Sleep(ports.RetryAfter(err)) // then there is one call on trial
 		trial := make(chan error, 1)
 		go func() { _, err := w.call(t.Context(), "ann"); trial <- err }()
 		synctest.Wait()
 		_, err = w.call(t.Context(), "bob")
-		wantKind(t, err, ports.KindUnavailable, "does not answer")
+		wantKind(t, err, ports.KindUnavailable, `the tool "one" does not answer`)
 		wantKind(t, <-trial, ports.KindTimeout, "")
-		w.wantPhase(t, ports.PhaseDegraded)
+		_, err = w.call(t.Context(), "ann")
+		wantKind(t, err, ports.KindUnavailable, `the tool "one" does not answer`)
 		time.Sleep(barFor)
 		s.hangs.Store(false)
-		w.wantPhase(t, ports.PhaseReady)
+		if state := w.wantPhase(t, ports.PhaseReady); !strings.Contains(state.Err, `"one"`) {
+			t.Errorf("the state before it answered again is %+v", state)
+		}
 		w.wantCall(t, "ann", "link 1")
 		w.wantCall(t, "ann", "link 1")
+		if state := w.wantPhase(t, ports.PhaseReady); state.Err != "" || slices.Contains(w.phases(), ports.PhaseDegraded) {
+			t.Errorf("the phases are %v, the last state is %+v", w.phases(), state)
+		}
 		w.end()
 	})
 }
@@ -161,7 +169,8 @@ func TestAnAnswerInBetweenBeginsTheCountAnew(t *testing.T) {
 			_, _ = w.call(left, "ann") // what a person stops is no answer
 			s.hangs.Store(false)
 		}
-		w.wantPhase(t, ports.PhaseDegraded)
+		_, err := w.call(t.Context(), "ann")
+		wantKind(t, err, ports.KindUnavailable, `the tool "one" does not answer`)
 		w.end()
 	})
 }
@@ -193,6 +202,35 @@ func TestAServerThatHangsIsReplaced(t *testing.T) {
 			t.Errorf("%d links, the state is %+v", w.dialled(), state)
 		}
 		w.wantCall(t, "ann", "link 2")
+		w.end()
+	})
+}
+
+// TestAServerThatAnswersAPingIsNotBarredAnyLonger: be it before its time.
+func TestAServerThatAnswersAPingIsNotBarredAnyLonger(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var s moody
+		s.hangs.Store(true)
+		s.deaf.Store(true)
+		w := watch(t, s.link)
+		w.wantPhase(t, ports.PhaseReady)
+		var wg sync.WaitGroup
+		for range 2 {
+			wg.Go(func() {
+				_, err := w.call(t.Context(), "ann")
+				wantKind(t, err, ports.KindTimeout, "")
+			})
+			time.Sleep(20 * time.Second)
+		}
+		time.Sleep(defaultCallTimeout + defaultTimeout - 40*time.Second)
+		w.wantPhase(t, ports.PhaseDegraded)
+		s.deaf.Store(false)
+		wg.Wait() // has it asked again
+		if state := w.wantPhase(t, ports.PhaseReady); w.dialled() != 1 || state.RetryIn != 0 {
+			t.Errorf("%d links, the state is %+v", w.dialled(), state)
+		}
+		s.hangs.Store(false)
+		w.wantCall(t, "ann", "link 1")
 		w.end()
 	})
 }

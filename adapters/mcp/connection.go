@@ -3,12 +3,11 @@ package mcp
 import (
 	"context"
 	"errors"
-	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/sony/gobreaker/v2"
 
 	"dragoman/ports"
 )
@@ -22,11 +21,6 @@ const (
 	listPause = time.Second
 	// stderrEvery is how often news on stderr are looked for.
 	stderrEvery = 2 * time.Second
-	// maxUnanswered is how many calls in a row may fail to be answered before a
-	// server gets no further ones for a while.
-	maxUnanswered = 5
-	// barFor is that while. Then the server is asked whether it is there.
-	barFor = 30 * time.Second
 )
 
 // connection is a session that calls use, and how it bears up.
@@ -34,29 +28,17 @@ type connection struct {
 	*keeper
 	session *session
 	link    link
-	breaker *gobreaker.TwoStepCircuitBreaker[struct{}]
-	barred  atomic.Bool   // calls are refused, whatever the breaker says
+	tools   *breakers
+	barred  atomic.Bool   // all calls are refused: the server answers nothing
 	doubts  chan struct{} // has room for one: a call was not answered in time
-	tripped chan struct{} // has room for one: too many calls were not
 	asked   chan error    // nil, or what will come of a ping
 	again   <-chan time.Time
+	mute    []string // tools that were told to be so
+	fault   string   // what was wrong when the tools were listed last
 }
 
 func newConnection(k *keeper, s *session, l link) *connection {
-	c := &connection{keeper: k, session: s, link: l, doubts: make(chan struct{}, 1), tripped: make(chan struct{}, 1)}
-	c.breaker = gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
-		MaxRequests: 1,
-		Timeout:     k.barFor / 2, // barred holds for longer, until the server has answered a ping
-		ReadyToTrip: func(n gobreaker.Counts) bool { return n.ConsecutiveFailures >= k.barAfter },
-		OnStateChange: func(_ string, _, to gobreaker.State) {
-			if to == gobreaker.StateOpen {
-				c.barred.Store(true)
-				nudge(c.tripped)
-			}
-		},
-		IsExcluded: func(err error) bool { return errors.Is(err, errNoVerdict) },
-	})
-	return c
+	return &connection{keeper: k, session: s, link: l, tools: newBreakers(k.barAfter, k.barFor), doubts: make(chan struct{}, 1)}
 }
 
 // serve watches over the connection. nil: somebody wishes a new one.
@@ -104,8 +86,8 @@ func (c *connection) serve(ctx context.Context) error {
 				return errIdle
 			}
 			idle = time.After(left)
-		case <-c.tripped:
-			c.bar(fmt.Sprintf("%d calls in a row were not answered", maxUnanswered))
+		case <-c.tools.news:
+			c.tellMute()
 		case <-c.doubts:
 			c.ask(ctx)
 		case <-c.again:
@@ -142,30 +124,62 @@ func (c *connection) relist(ctx context.Context) {
 		} else {
 			c.log.Debug("mcp_tools_unchanged", "tools", len(tools.tools))
 		}
-		c.remark("")
+		c.fault = ""
 	case ctx.Err() == nil && !isClosed(c.link.Lost()):
-		c.remark(c.Source.words(err))
+		c.fault = c.Source.words(err)
 		c.log.Warn("mcp_tools_unlisted", "kind", kindOf(err), "err", c.Source.words(err))
 	}
+	c.remarks()
 	c.report()
 }
 
-// errNoVerdict says of a call that it tells nothing about the server.
-var errNoVerdict = errors.New("no verdict")
-
-// admit lets a call through if the server is trusted with one now. settle is to
-// be told the verdict.
-func (c *connection) admit() (settle func(verdict error), err error) {
-	if !c.barred.Load() {
-		settle, _ = c.breaker.Allow() // nil if it may not pass
+// tellMute tells which tools do not answer, when those are others than before. It
+// has the server asked whether it is there at all.
+func (c *connection) tellMute() {
+	old := c.mute
+	c.mute = c.tools.mute()
+	if slices.Equal(old, c.mute) {
+		return
 	}
-	if settle == nil {
-		return nil, &lostError{reason: "the server does not answer: it gets no calls for a while", after: c.barFor}
+	for _, name := range c.mute {
+		if !slices.Contains(old, name) {
+			c.log.Warn("mcp_tool_doubted", "tool", name)
+			nudge(c.doubts)
+		}
 	}
-	return settle, nil
+	for _, name := range old {
+		if !slices.Contains(c.mute, name) {
+			c.log.Info("mcp_tool_answers_again", "tool", name)
+		}
+	}
+	c.remarks()
+	c.report()
 }
 
-// verdict is what a call tells about the server: nil if it works, whatever it
+// remarks says what is wrong with a server that works.
+func (c *connection) remarks() {
+	parts := slices.DeleteFunc([]string{c.fault, muteWords(c.mute, c.barFor)}, func(s string) bool { return s == "" })
+	c.remark(c.cfg.redactor().Replace(strings.Join(parts, "; ")))
+}
+
+// refuses is why a call of a tool need not wait for its turn; nil if it may get one.
+func (c *connection) refuses(tool string) error {
+	if c.barred.Load() {
+		return &lostError{reason: "the server does not answer: it gets no calls for a while", after: c.barFor}
+	}
+	return c.tools.closed(tool)
+}
+
+// admit lets a call of a tool through if the server and the tool are trusted with
+// one now. settle is to be told the verdict.
+func (c *connection) admit(tool string) (settle func(verdict error), err error) {
+	if err := c.refuses(tool); err != nil {
+		return nil, err
+	}
+	return c.tools.pass(tool)
+}
+
+// verdict is what a call tells about its tool: nil if it works, whatever it
 // said; the error if it did not answer; errNoVerdict if that is not known, as of
 // a call that was given up before its time.
 func (c *connection) verdict(err error, took time.Duration) error {
@@ -188,10 +202,10 @@ func (c *connection) verdict(err error, took time.Duration) error {
 }
 
 // bar refuses calls for a while, and then looks again.
-func (c *connection) bar(why string) {
+func (c *connection) bar() {
 	c.barred.Store(true)
 	c.again = time.After(c.barFor)
-	c.doubt(why+"; the server gets no further ones until it answers a ping", c.barFor)
+	c.doubt("calls and a ping were not answered; the server gets no further ones until it answers a ping", c.barFor)
 }
 
 // ask pings the server beside the serving: it may hang.
@@ -226,12 +240,15 @@ func (c *connection) judge(ctx context.Context, err error) error {
 	c.asked = nil
 	switch {
 	case ctx.Err() != nil, isClosed(c.link.Lost()):
-	case err == nil && c.barred.Load() && c.again == nil:
+	case err == nil && c.barred.Load():
 		c.barred.Store(false)
+		c.again = nil
 		c.turn(ports.PhaseReady)
+		c.remarks()
+		c.report()
 	case err == nil:
 	case !c.barred.Load(), len(c.slots) > 0:
-		c.bar("calls and a ping were not answered")
+		c.bar()
 	case c.again == nil:
 		return &lostError{reason: "the server answers neither calls nor pings", cause: err}
 	}

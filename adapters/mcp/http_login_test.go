@@ -13,19 +13,16 @@ import (
 	"dragoman/ports"
 )
 
-// refusing answers the calls of one tool with 401, and counts the signs of life it was asked for.
-func refusing(name string, pings *atomic.Int32) func(http.ResponseWriter, *http.Request, incoming) bool {
+// onCallOf is an oddity of the calls of one tool.
+func onCallOf(name string, do http.HandlerFunc) func(http.ResponseWriter, *http.Request, incoming) bool {
 	return func(w http.ResponseWriter, r *http.Request, m incoming) bool {
 		var call struct{ Name string }
 		_ = json.Unmarshal(m.Params, &call) // "" for what is no call
-		switch {
-		case m.Method == "ping":
-			pings.Add(1)
-		case m.Method == "tools/call" && call.Name == name:
-			answers(401, "text/plain", "upstream says no")(w, r)
-			return true
+		odd := m.Method == "tools/call" && call.Name == name
+		if odd {
+			do(w, r)
 		}
-		return false
+		return odd
 	}
 }
 
@@ -50,7 +47,13 @@ func TestACallThatIsRefusedALoginCostsOnlyItself(t *testing.T) {
 			}()
 			eventually(t, "the other call runs", func() bool { calls, _ := p.ran(); return calls == 1 })
 			var pings atomic.Int32
-			p.swap(refusing("echo", &pings))
+			odd := onCallOf("echo", answers(401, "text/plain", "upstream says no"))
+			p.swap(func(w http.ResponseWriter, r *http.Request, m incoming) bool {
+				if m.Method == "ping" {
+					pings.Add(1)
+				}
+				return odd(w, r, m)
+			})
 			_, err := r.call(t.Context(), "echo", `{}`)
 			wantKind(t, err, ports.KindUnauthorized, "401 Unauthorized")
 			eventually(t, "it is asked for a sign of life", func() bool { return pings.Load() > 0 })

@@ -15,7 +15,7 @@ type loan struct {
 	done    func(err error) // once; err is what came of the call
 }
 
-// borrow gives a session for a call. It waits for one that is being made and for
+// borrow gives a session for a call, whose Name is the server's own of its tool. It waits for one that is being made and for
 // room among the calls that run, for as long as ctx allows.
 func (s *Source) borrow(ctx context.Context, call ports.ToolCall) (*loan, error) {
 	return s.borrowAfter(ctx, call, nil)
@@ -31,7 +31,7 @@ func (s *Source) borrowAfter(ctx context.Context, call ports.ToolCall, old *sess
 	if err != nil {
 		return nil, err
 	}
-	l, err := k.lend(ctx, old)
+	l, err := k.lend(ctx, call.Name, old)
 	if err != nil {
 		k.unclaim()
 	}
@@ -53,8 +53,13 @@ func (s *Source) retain(ctx context.Context, call ports.ToolCall) (release func(
 }
 
 // lend lends the connection, when it is the call's turn. Only from then on does
-// the server answer for the call.
-func (k *keeper) lend(ctx context.Context, old *session) (*loan, error) {
+// the server answer for the call. What would be refused then is refused at once.
+func (k *keeper) lend(ctx context.Context, tool string, old *session) (*loan, error) {
+	if c := k.current(); c != nil && c.session != old {
+		if err := c.refuses(tool); err != nil {
+			return nil, err
+		}
+	}
 	select {
 	case k.slots <- struct{}{}:
 	case <-ctx.Done():
@@ -65,7 +70,7 @@ func (k *keeper) lend(ctx context.Context, old *session) (*loan, error) {
 		<-k.slots
 		return nil, err
 	}
-	settle, err := c.admit()
+	settle, err := c.admit(tool)
 	if err != nil {
 		<-k.slots
 		return nil, err
@@ -78,6 +83,13 @@ func (k *keeper) lend(ctx context.Context, old *session) (*loan, error) {
 			k.unclaim()
 		})
 	}}, nil
+}
+
+// current is the connection that there is; nil for none.
+func (k *keeper) current() *connection {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.conn
 }
 
 // await waits for a connection whose session is not old, for as long as making

@@ -88,6 +88,7 @@ func (t *tool) run(ctx context.Context, call ports.ToolCall, host ports.Host,
 	case !isObject(args) || !json.Valid(args):
 		return ports.ToolResult{}, ports.Errorf(ports.KindInvalid, "mcp "+methodCall, "arguments are no JSON object")
 	}
+	call.Name = t.def.Spec.Name // the server's own: what it is trusted with goes by that
 	x := &toolCall{tool: t, call: call, host: host, args: json.RawMessage(args)}
 	if call.Key != "" {
 		x.key = publicKey(call.Key, t.def.Spec.Name, string(args))
