@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 )
 
 // aimock is @copilotkit/aimock: a model provider that nobody here wrote, with
@@ -68,8 +67,8 @@ func startAimock(t testing.TB, fixtures ...fixture) *aimock {
 	}
 	p := start(t, dir, env, node(t), script,
 		"-p", "0", "-f", file, "--strict", "--validate-on-load", "--log-level", "info")
-	m := &aimock{t: t, URL: p.WaitLine(t, `listening on (http://\S+)`, 20*time.Second)[1]}
-	eventually(t, 10*time.Second, "aimock is ready", func() error {
+	m := &aimock{t: t, URL: p.WaitLine(t, `listening on (http://\S+)`, readyWithin)[1]}
+	eventually(t, readyWithin, "aimock is ready", func() error {
 		_, err := m.request(http.MethodGet, "/ready", nil)
 		return err
 	})
@@ -128,7 +127,7 @@ func (m *aimock) control(method, path string, body any) []byte {
 }
 
 func (m *aimock) request(method, path string, body any) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(m.t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(m.t.Context(), answerWithin)
 	defer cancel()
 	var content io.Reader
 	if body != nil {

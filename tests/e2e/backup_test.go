@@ -34,6 +34,7 @@ func (g *gateway) point(t *testing.T, at string) {
 // later the gateway runs on the backup: it takes up what was open then, takes
 // what Telegram has kept for it, and knows nothing of what was said between.
 func TestAGatewayGoesOnFromABackup(t *testing.T) {
+	t.Parallel()
 	w := newOldWorld(t, gatewayBinary(t), `"limits": {"stale_after": "0s"},`)
 	a := w.live(t)
 	out, stderr, code := w.CLI("backup", "monday.db")
@@ -71,19 +72,19 @@ func TestAGatewayGoesOnFromABackup(t *testing.T) {
 		sent := w.tg.Sent(who)
 		return sent[len(sent)-1]
 	}
-	eventually(t, time.Minute, "Cat is asked about the call that was cut off", func() error {
+	eventually(t, 2*time.Minute, "Cat is asked about the call that was cut off", func() error {
 		return contains("bad__hangs")(last(cat).Text)
 	})
 	if err := w.people[cat].Press(last(cat).ID, "Skip it"); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, time.Minute, "what Cat said behind it is answered", func() error { return is("Fine.")(last(cat).Text) })
-	eventually(t, time.Minute, "Hal has the answer that was in the making", func() error { return is("The end.")(last(hal).Text) })
+	eventually(t, 2*time.Minute, "what Cat said behind it is answered", func() error { return is("Fine.")(last(cat).Text) })
+	eventually(t, 2*time.Minute, "Hal has the answer that was in the making", func() error { return is("The end.")(last(hal).Text) })
 	if err := w.people[bob].Press(a.Prompt, "Yes, run it"); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, time.Minute, "the call that Bob allows runs", func() error { return contains("Got: babbled")(last(bob).Text) })
-	eventually(t, time.Minute, "nothing is left to do", func() error { return nothingLeft(filepath.Join(w.Dir, "monday.db")) })
+	eventually(t, 2*time.Minute, "the call that Bob allows runs", func() error { return contains("Got: babbled")(last(bob).Text) })
+	eventually(t, 2*time.Minute, "nothing is left to do", func() error { return nothingLeft(filepath.Join(w.Dir, "monday.db")) })
 
 	for _, l := range w.logged("turn_started") {
 		if l["deaths"] != float64(0) {
@@ -130,6 +131,7 @@ func nothingLeft(file string) error {
 const plainConfig = `{"listen": "", "models": {"main": {"type": "demo"}}, "channels": {}}`
 
 func TestABackupSaysWhatItDidAndWhyNot(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, gatewayBinary(t), plainConfig)
 	refused := func(want int, words string, args ...string) {
 		t.Helper()
@@ -190,6 +192,7 @@ func TestABackupSaysWhatItDidAndWhyNot(t *testing.T) {
 
 // Two folders that name one database file would each believe to be alone.
 func TestOneDatabaseFileServesOneGateway(t *testing.T) {
+	t.Parallel()
 	first := newGateway(t, gatewayBinary(t), plainConfig)
 	if _, stderr, code := first.CLI("pair", "list"); code != 0 { // makes the database
 		t.Fatal(stderr)
@@ -241,6 +244,7 @@ func stuffed(t *testing.T) *gateway {
 }
 
 func TestABackupThatIsCutOffLeavesNoHalfFile(t *testing.T) {
+	t.Parallel()
 	g := stuffed(t)
 	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGKILL} {
 		p := start(t, g.Dir, g.env, g.bin, "backup", "monday.db")
@@ -272,6 +276,7 @@ func TestABackupThatIsCutOffLeavesNoHalfFile(t *testing.T) {
 }
 
 func TestABackupThatHasNoRoomSaysSo(t *testing.T) {
+	t.Parallel()
 	disk := smallDisk(t)
 	g := stuffed(t)
 	_, stderr, code := g.CLI("backup", filepath.Join(disk, "monday.db"))

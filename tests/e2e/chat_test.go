@@ -168,6 +168,7 @@ func pipe(g *gateway, stdin string, args ...string) (out, errs string, code int)
 }
 
 func TestAPipeWithoutAGatewayAndWithoutAConfig(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, gatewayBinary(t), embeddedDefault)
 	out, errs, code := pipe(g, "what time is it in Tokyo?\n")
 	if code != 0 || !strings.HasPrefix(out, "In Asia/Tokyo it is ") || !quiet(errs) {
@@ -180,6 +181,7 @@ func TestAPipeWithoutAGatewayAndWithoutAConfig(t *testing.T) {
 }
 
 func TestAPipeIntoARunningGateway(t *testing.T) {
+	t.Parallel()
 	mock := startAimock(t, says("q-one", "Answer\none."), says("q-two", "Answer two."), says("q-three", "\x1b[31mred\x07\u202e")) // no escape reaches a terminal
 	g := startHeadless(t, terminalConfig(mock, `, "agents": {"main": {}, "other": {}}`))
 	out, errs, code := pipe(g, "q-one\n\n  \r\nq-two\r\nq-three")
@@ -198,6 +200,7 @@ func TestAPipeIntoARunningGateway(t *testing.T) {
 }
 
 func TestWhatAPipeCannotHaveAnswered(t *testing.T) {
+	t.Parallel()
 	mock := startAimock(t, append(calls("the time", "time", map[string]any{}, "It is late."), says("hello", "Hello yourself."))...)
 	g := startHeadless(t, terminalConfig(mock, `, "tools": {"policy": {"time": "ask"}}`))
 
@@ -220,6 +223,7 @@ func TestWhatAPipeCannotHaveAnswered(t *testing.T) {
 }
 
 func TestGarbageInAPipe(t *testing.T) {
+	t.Parallel()
 	mock := startAimock(t, says("zz", "I see."))
 	g := startHeadless(t, terminalConfig(mock, `, "access": {"rate": "1/1m"}`)) // the owner is not held to it
 	huge := strings.Repeat("zz", 1<<19)
@@ -243,6 +247,7 @@ func TestGarbageInAPipe(t *testing.T) {
 }
 
 func TestAGatewayThatIsKilledUnderAPipe(t *testing.T) {
+	t.Parallel()
 	slow := says("slow", "At last.")
 	slow["latency"] = 1500
 	mock := startAimock(t, slow, says("quick", "Done."))
@@ -286,6 +291,7 @@ func inFeed(dir, text string) error {
 }
 
 func TestChatsSideBySide(t *testing.T) {
+	t.Parallel()
 	mock := startAimock(t, says("a-", "To the first."), says("b-", "To the second."))
 	g := newGateway(t, gatewayBinary(t), terminalConfig(mock, ""))
 	first := chats(g) // its own gateway
@@ -324,6 +330,7 @@ func TestChatsSideBySide(t *testing.T) {
 
 // One of them has the gateway, and it lasts until the last one is done.
 func TestManyPipesAtOnce(t *testing.T) {
+	t.Parallel()
 	const pipes = 6
 	var fixtures []fixture
 	for i := range pipes {
@@ -349,6 +356,7 @@ func TestManyPipesAtOnce(t *testing.T) {
 }
 
 func TestASignalEndsAPipe(t *testing.T) {
+	t.Parallel()
 	slow := says("slow", "At last.")
 	slow["latency"] = 500
 	mock := startAimock(t, slow, says("quick", "Done."))
@@ -380,6 +388,7 @@ func TestASignalEndsAPipe(t *testing.T) {
 // A chat of its own has no channel but the terminal: what is under way for others
 // is not its to end.
 func TestAChatLeavesOtherChannelsWorkAlone(t *testing.T) {
+	t.Parallel()
 	tg := telegram.New(telegram.Options{})
 	t.Cleanup(tg.Close)
 	slow := says("slow", "At last.")

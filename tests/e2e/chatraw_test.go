@@ -111,6 +111,7 @@ func (s *seat) settings() *unix.Termios {
 }
 
 func TestAPersonAtATerminal(t *testing.T) {
+	t.Parallel()
 	long := strings.TrimSpace(strings.Repeat("word ", 30))
 	wide := strings.Repeat("界", 25) + "👩‍💻e\u0301"
 	mock := startAimock(t, append(calls("the time", "time", map[string]any{}, "It is late."),
@@ -173,6 +174,7 @@ func TestAPersonAtATerminal(t *testing.T) {
 }
 
 func TestCtrlC(t *testing.T) {
+	t.Parallel()
 	slow := says("slow", "At last.")
 	slow["latency"] = 20_000
 	mock := startAimock(t, slow, says("hello", "Hello yourself."))
@@ -200,6 +202,7 @@ func TestCtrlC(t *testing.T) {
 }
 
 func TestATerminalThatBecomesNarrower(t *testing.T) {
+	t.Parallel()
 	mock := startAimock(t, says("hello", "Hello yourself."))
 	g := newGateway(t, gatewayBinary(t), terminalConfig(mock, ""))
 	s := sits(g, 60, 12)
@@ -222,6 +225,7 @@ func TestATerminalThatBecomesNarrower(t *testing.T) {
 }
 
 func TestAGatewayThatIsKilledUnderATerminal(t *testing.T) {
+	t.Parallel()
 	mock := startAimock(t, says("hello", "Hello yourself."))
 	g := startHeadless(t, terminalConfig(mock, ""))
 	s := sits(g, 60, 12)

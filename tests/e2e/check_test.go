@@ -10,6 +10,7 @@ import (
 // Whatever is wrong with a config is named by line and column, all of it at
 // once, and run refuses with the same words.
 func TestCheckAndRunNameEveryFault(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		config string
 		want   []string
@@ -27,6 +28,7 @@ func TestCheckAndRunNameEveryFault(t *testing.T) {
 			[]string{"2:28: models.m.type: ", "3:3: listn: ", "4:", "mcp_servers.a.command: "}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			g := newGateway(t, gatewayBinary(t), c.config)
 			file := filepath.Join(g.Dir, "bad.json")
 			if err := os.WriteFile(file, []byte(c.config), 0o600); err != nil {
@@ -54,6 +56,7 @@ func TestCheckAndRunNameEveryFault(t *testing.T) {
 }
 
 func TestAGoodConfigIsGood(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, gatewayBinary(t), `{
 	// comments and trailing commas are fine
 	"mcpServers": {"files": {"command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "/data"],},},
@@ -64,6 +67,7 @@ func TestAGoodConfigIsGood(t *testing.T) {
 }
 
 func TestWrongUsage(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, gatewayBinary(t), embeddedDefault)
 	for _, args := range [][]string{{"rnu"}, {"--nonsense"}, {"call"}, {"check", "extra"}, {"pair", "approve"}, {"pair"}, {"version", "x"}} {
 		if _, stderr, code := g.CLI(args...); code != 2 || stderr == "" {

@@ -43,6 +43,7 @@ func awaitForked(t testing.TB, g *gateway) map[string]int {
 // What servers forked outlives a gateway that is killed, and not its next start;
 // it does not outlive a gateway that is stopped.
 func TestTheNextStartEndsWhatServersForked(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("processes are found in /proc")
 	}
@@ -73,6 +74,7 @@ func TestTheNextStartEndsWhatServersForked(t *testing.T) {
 // A command that connects by itself ends what its servers forked, and leaves a
 // running gateway's alone.
 func TestACommandEndsWhatItsServersForked(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("processes are found in /proc")
 	}
@@ -88,6 +90,7 @@ func TestACommandEndsWhatItsServersForked(t *testing.T) {
 // What the gateway knows is in its environment and its files, and in no
 // environment of a child or of what that forked.
 func TestNoSecretReachesAChild(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("environments are read from /proc")
 	}
@@ -163,6 +166,7 @@ func environments(t testing.TB, g *gateway) map[int][]string {
 
 // A trace is written where the config wants one, privately, and without secrets.
 func TestATraceIsWrittenWhereItIsWanted(t *testing.T) {
+	t.Parallel()
 	bin := quoted(gatewayBinary(t))
 	g := newGateway(t, gatewayBinary(t), `{"listen": "${LISTEN}", "mcp_servers": {
 		"seen": {"command": `+bin+`, "args": ["desk"], "trace": true, "env": {"KEY": "${SEEN_KEY}"}},

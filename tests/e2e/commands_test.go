@@ -24,8 +24,12 @@ func deskAndGhost(t testing.TB) string {
 // eachWay runs a test without a gateway and with one: a command's answer has the
 // same form either way.
 func eachWay(t *testing.T, config string, test func(t *testing.T, g *gateway)) {
-	t.Run("without a gateway", func(t *testing.T) { test(t, newGateway(t, gatewayBinary(t), config)) })
+	t.Run("without a gateway", func(t *testing.T) {
+		t.Parallel()
+		test(t, newGateway(t, gatewayBinary(t), config))
+	})
 	t.Run("with a gateway", func(t *testing.T) {
+		t.Parallel()
 		g := startGateway(t, config)
 		eventually(t, answerWithin, "the servers have settled", func() error {
 			out, _, _ := g.CLI("servers", "--json")
@@ -79,6 +83,7 @@ func listOf(t testing.TB, out string) []json.RawMessage {
 }
 
 func TestServersAreListed(t *testing.T) {
+	t.Parallel()
 	eachWay(t, deskAndGhost(t), func(t *testing.T, g *gateway) {
 		out, stderr, code := g.CLI("servers", "--json")
 		if code != 0 || stderr != "" {
@@ -130,6 +135,7 @@ func TestServersAreListed(t *testing.T) {
 }
 
 func TestNoServersAreSaidInWords(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, gatewayBinary(t), `{"mcp_servers": {}}`)
 	if out, _, code := g.CLI("servers"); code != 0 || !strings.Contains(out, "There is no MCP server") {
 		t.Errorf("exit %d, %s", code, out)
@@ -141,6 +147,7 @@ func TestNoServersAreSaidInWords(t *testing.T) {
 
 // TestToolsAndCallForScripts holds the contract's keys, and what their values are.
 func TestToolsAndCallForScripts(t *testing.T) {
+	t.Parallel()
 	eachWay(t, deskAndGhost(t), func(t *testing.T, g *gateway) {
 		out, _, code := g.CLI("tools", "--json")
 		if code != 0 {
@@ -201,6 +208,7 @@ func TestToolsAndCallForScripts(t *testing.T) {
 }
 
 func TestWhatAdminsDidIsListed(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, gatewayBinary(t), embeddedDefault)
 	if out, _, code := g.CLI("audit"); code != 0 || !strings.Contains(out, "nothing in the audit") {
 		t.Errorf("exit %d, %s", code, out)
@@ -221,6 +229,7 @@ func TestWhatAdminsDidIsListed(t *testing.T) {
 }
 
 func TestNobodyIsAnEmptyListForScripts(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, gatewayBinary(t), embeddedDefault)
 	if out, _, code := g.CLI("pair", "list", "--json"); code != 0 || strings.TrimSpace(out) != "[]" {
 		t.Errorf("exit %d, %s", code, out)
@@ -231,6 +240,7 @@ func TestNobodyIsAnEmptyListForScripts(t *testing.T) {
 }
 
 func TestInitWritesAConfigThatRuns(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, gatewayBinary(t), embeddedDefault)
 	out, stderr, code := g.CLI("init")
 	if code != 0 || stderr != "" || !strings.Contains(out, "dragoman check") {
@@ -274,6 +284,7 @@ func TestInitWritesAConfigThatRuns(t *testing.T) {
 }
 
 func TestInitElsewhere(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, gatewayBinary(t), embeddedDefault)
 	if err := os.Mkdir(filepath.Join(g.Dir, "etc"), 0o700); err != nil {
 		t.Fatal(err)
@@ -304,6 +315,7 @@ func TestInitElsewhere(t *testing.T) {
 }
 
 func TestCheckWarnsOfAPatternThatMatchesNothing(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, gatewayBinary(t), `{"mcp_servers": {"files": {"command": "x"}}, "tools": {"policy": {
 "file__read_*": "allow",
 "files__read_*": "allow", "time": "ask", "*__delete_*": "deny"}}}`)
@@ -315,6 +327,7 @@ func TestCheckWarnsOfAPatternThatMatchesNothing(t *testing.T) {
 }
 
 func TestWrongUsageOfTheListings(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, gatewayBinary(t), embeddedDefault)
 	for args, hint := range map[string]string{
 		"servers reconnect":     "usage: dragoman servers reconnect NAME",
@@ -349,6 +362,7 @@ func TestWrongUsageOfTheListings(t *testing.T) {
 // An admin reaches a gateway that runs from a shell without its variables, and
 // with a config that is being edited.
 func TestAGatewayThatRunsIsReachedWithoutItsVariables(t *testing.T) {
+	t.Parallel()
 	g := startGateway(t, `{"listen": "${LISTEN}", "channels": {"web": {"type": "web"}}, "models": {"m": {"type": "openai", "model": "x", "api_key": "${ONLY_THERE}"}}}`,
 		"ONLY_THERE=sk-secret")
 	file := filepath.Join(g.Dir, "dragoman.json")

@@ -86,6 +86,7 @@ func goodAndBad(t testing.TB, tg *telegram.Server, bad bool) string {
 // What a config names is dialled, all of it side by side; what is wrong is said in
 // words, without a secret, and the exit code tells.
 func TestCheckConnectFindsWhatIsWrong(t *testing.T) {
+	t.Parallel()
 	tg := telegram.New(telegram.Options{})
 	t.Cleanup(tg.Close)
 	g := newGateway(t, gatewayBinary(t), goodAndBad(t, tg, true))
@@ -131,6 +132,7 @@ func TestCheckConnectFindsWhatIsWrong(t *testing.T) {
 // A good config is good, also beside the gateway that runs with it: its poller is
 // not disturbed, and the servers are its own.
 func TestCheckConnectOfAGoodConfig(t *testing.T) {
+	t.Parallel()
 	tg := telegram.New(telegram.Options{})
 	t.Cleanup(tg.Close)
 	g := newGateway(t, gatewayBinary(t), goodAndBad(t, tg, false))
@@ -160,6 +162,7 @@ func TestCheckConnectOfAGoodConfig(t *testing.T) {
 
 // One thing that is wrong among good ones is enough.
 func TestCheckConnectFailsForOneThing(t *testing.T) {
+	t.Parallel()
 	tg := telegram.New(telegram.Options{})
 	t.Cleanup(tg.Close)
 	url := provider(t, goodKey, "m1")
@@ -169,6 +172,7 @@ func TestCheckConnectFailsForOneThing(t *testing.T) {
 		"a server":  `"models": {"demo": {"type": "demo"}}, "mcp": {"timeout": "1s"}, "mcp_servers": {"x": {"command": "sh", "args": ["-c", "exit 3"]}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			newGateway(t, gatewayBinary(t), "{"+config+"}").does(1, "FAILED", "check --connect")
 		})
 	}

@@ -51,7 +51,7 @@ func smallDisk(t *testing.T) string {
 }
 
 func unmount(t *testing.T, disk string) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), answerWithin)
 	defer cancel()
 	if out, err := exec.CommandContext(ctx, "umount", disk).CombinedOutput(); err != nil {
 		lazy, late := exec.CommandContext(ctx, "umount", "-l", disk).CombinedOutput()
@@ -85,6 +85,7 @@ func fill(t *testing.T, disk string) (ballast string) {
 // While the disk is full nothing is acknowledged, /readyz says so, and the log
 // stays quiet; with room again all is answered, without a restart, once.
 func TestAFullDiskLosesNothing(t *testing.T) {
+	t.Parallel()
 	disk := smallDisk(t)
 	tg := telegram.New(telegram.Options{})
 	t.Cleanup(tg.Close)
@@ -129,7 +130,7 @@ func TestAFullDiskLosesNothing(t *testing.T) {
 		ann.Say(fmt.Sprintf("note %d %slong", i, strings.Repeat("long ", 500)))
 	}
 	cat.Say("and me?")
-	eventually(t, 15*time.Second, "/readyz says that it cannot write", func() error {
+	eventually(t, answerWithin, "/readyz says that it cannot write", func() error {
 		status, body, err := h.readyz()
 		if err == nil && (status != http.StatusServiceUnavailable || !strings.Contains(body.Store, "disk full")) {
 			err = fmt.Errorf("%d %+v", status, body)

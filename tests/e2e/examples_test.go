@@ -21,6 +21,7 @@ import (
 const pageFile = "../../adapters/README.md"
 
 func TestThePagesServersWork(t *testing.T) {
+	t.Parallel()
 	config := strings.Replace(pageBlock(t, "jsonc", `"mcp_servers"`), "{", `{"listen": "${LISTEN}", "models": {"main": {"type": "demo"}},`, 1)
 	g := newGateway(t, gatewayBinary(t), config)
 	servers := []string{"dates-go"}
@@ -75,6 +76,7 @@ func TestThePagesServersWork(t *testing.T) {
 // The page's entry is put into the table of adapters, and the gateway that comes
 // of it is talked to as people do.
 func TestThePagesEntryMakesAChannel(t *testing.T) {
+	t.Parallel()
 	bin := gatewayWith(t, pageBlock(t, "go", `"linechat": `))
 	address := freeAddress(t)
 	g := newGateway(t, bin, `{"listen": "${LISTEN}", "models": {"main": {"type": "demo"}}, "access": {"mode": "open"},

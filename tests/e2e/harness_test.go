@@ -10,6 +10,12 @@
 //	g.Start() // on the same folder
 //
 // What a test started is ended with it; whatever of it still runs then fails it.
+//
+// A gateway has a folder, an address and peers of its own, so tests run side by
+// side (t.Parallel first, measured where a bound is checked) and mostly wait. The
+// few that measure, or need what there is once, run alone, before the others. A
+// deadline is what a machine with sixteen gateways on it may take, unless its
+// length is what is tested.
 package e2e
 
 import (
@@ -38,8 +44,8 @@ import (
 const embeddedDefault = ""
 
 const (
-	readyWithin = 30 * time.Second // the race detector on a busy machine
-	stopWithin  = 45 * time.Second // the default drain and some
+	readyWithin = time.Minute // the race detector on a busy machine
+	stopWithin  = time.Minute // the default drain and some
 )
 
 // gateway is a Dragoman that runs as a process, may be killed and started again.
@@ -145,7 +151,7 @@ func (g *gateway) Restart() {
 // environment: g.CLI("tools", "--json").
 func (g *gateway) CLI(args ...string) (stdout, stderr string, code int) {
 	g.t.Helper()
-	ctx, cancel := context.WithTimeout(g.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(g.t.Context(), 2*time.Minute)
 	defer cancel()
 	var out, errs strings.Builder
 	cmd := exec.CommandContext(ctx, g.bin, args...)
@@ -250,6 +256,15 @@ func gatewayBinary(t testing.TB) string {
 		t.Fatal(err)
 	}
 	return bin
+}
+
+// measured is t.Parallel for a test whose bounds on time and memory count without
+// the race detector only: then it runs alone.
+func measured(t *testing.T) {
+	t.Helper()
+	if raceEnabled() {
+		t.Parallel()
+	}
 }
 
 func raceEnabled() bool {

@@ -54,7 +54,7 @@ var reference = regexp.MustCompile(`(?s)^[A-Z][^\n]*[.]\n\nReference: ([a-z2-7]{
 func (h *hostile) outcome(t testing.TB, u *telegram.User, n int, want func(text string) error) string {
 	t.Helper()
 	var text string
-	eventually(t, time.Minute, fmt.Sprintf("outcome %d in chat %d", n, u.ID()), func() error {
+	eventually(t, 2*time.Minute, fmt.Sprintf("outcome %d in chat %d", n, u.ID()), func() error {
 		sent := h.tg.Sent(u.ID())
 		if len(sent) < n {
 			return fmt.Errorf("there are %d", len(sent))
@@ -240,6 +240,7 @@ func untilTry(n int, before, then act) act {
 // Whatever a provider does, its person reads one sentence, the log knows it by
 // its reference, and the next message is answered.
 func TestEveryFaultOfAModelIsOnePlainOutcome(t *testing.T) {
+	t.Parallel()
 	h := startHostile(t, `, "idle_timeout": "1s", "timeout": "2s"`, "", "")
 	users := make([]*telegram.User, len(modelFaults))
 	for i, c := range modelFaults {
@@ -280,6 +281,7 @@ func TestEveryFaultOfAModelIsOnePlainOutcome(t *testing.T) {
 // A provider's stream may end at any byte, inside of a letter too. Nothing of it
 // counts unless its own end was seen, and no tool runs of it.
 func TestAStreamCutAtAnyByteIsNoReply(t *testing.T) {
+	t.Parallel()
 	wrote := filepath.Join(t.TempDir(), "wrote")
 	h := startHostile(t, `, "max_concurrency": 256`, toolServer("tools", "3s", "E2E_WROTE", wrote), "")
 	every := 1

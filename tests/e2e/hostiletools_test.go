@@ -145,6 +145,7 @@ var toolFaults = []struct {
 // A call that cannot be, or whose tool or server is bad, is a result for the
 // model; its person gets one answer, and the server's next call works.
 func TestEveryFaultOfAToolIsAResult(t *testing.T) {
+	measured(t)
 	dir := t.TempDir()
 	var servers []string
 	for i, c := range toolFaults {
@@ -202,6 +203,7 @@ func (h *hostile) callOutcome(u *telegram.User) string {
 
 // A flood of 300 MiB is not kept anywhere on its way.
 func TestAFloodOfAToolDoesNotFillTheMemory(t *testing.T) {
+	measured(t)
 	h := startHostile(t, "", toolServer("s", "1m"), "")
 	h.model.On("flood", callsFirst("s__floods", `{"text":"it"}`))
 	ann := h.tg.User(3000, "Ann")

@@ -38,6 +38,7 @@ var badUpdates = []struct{ name, body string }{
 // What is no message of a person is passed over; what comes behind it is
 // answered, once.
 func TestAnUpdateOfNoUseHoldsNothingUp(t *testing.T) {
+	t.Parallel()
 	h := startHostile(t, "", "", "")
 	ann := h.tg.User(4000, "Ann")
 	ann.Say("first") // so that she has a chat
@@ -69,6 +70,7 @@ func (h *hostile) inject(body string) {
 
 // A message may hold anything that fits into one.
 func TestAMessageMayHoldAnything(t *testing.T) {
+	t.Parallel()
 	h := startHostile(t, "", "", "")
 	var mu sync.Mutex
 	said := map[string]int{}
@@ -181,6 +183,7 @@ func TestAFloodOfMessagesIsTakenInAndDrownsNobody(t *testing.T) {
 // By default a person may say 30 things in a minute. What is beyond it is refused
 // in words, once, and not kept.
 func TestAFloodIsRefusedOnceByDefault(t *testing.T) {
+	t.Parallel()
 	tg := telegram.New(telegram.Options{})
 	t.Cleanup(tg.Close)
 	model := startBadModel(t)

@@ -13,6 +13,7 @@ import (
 // comes back without its sessions: the gateway is ready at once, its tools work
 // whenever the server does, and it is never restarted.
 func TestAnHTTPServerComesAndGoes(t *testing.T) {
+	measured(t)
 	address := freeAddress(t)
 	_, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -68,6 +69,7 @@ func TestAnHTTPServerComesAndGoes(t *testing.T) {
 
 // What is wrong with a remote server's section is said by check and by run.
 func TestHTTPServerFaults(t *testing.T) {
+	t.Parallel()
 	for section, want := range map[string]string{
 		`{"command": "x", "url": "http://h/mcp"}`:                      "command: is given (must be left out when url is given)",
 		`{"url": "h/mcp"}`:                                             "url: is not right (must be an address",

@@ -17,6 +17,7 @@ import (
 // while it answers: nothing is lost, nothing mixed up, and nothing doubled but
 // what was on its way to Telegram at a kill.
 func TestNothingIsLostWhenTheGatewayIsKilled(t *testing.T) {
+	t.Parallel()
 	const people, kills, inFlight = 200, 10, 8 // inFlight: sends_in_flight's default
 	// A send is open until its answer can have been committed: the fake sees only
 	// its own end of that.
@@ -61,7 +62,7 @@ func TestNothingIsLostWhenTheGatewayIsKilled(t *testing.T) {
 		g.Start()
 		g.WaitReady()
 	}
-	eventually(t, time.Minute, "everybody has an answer", func() error {
+	eventually(t, 2*time.Minute, "everybody has an answer", func() error {
 		for i, u := range users {
 			if len(tg.Sent(u.ID())) == 0 {
 				return fmt.Errorf("P%03d has none", i)
@@ -69,7 +70,7 @@ func TestNothingIsLostWhenTheGatewayIsKilled(t *testing.T) {
 		}
 		return nil
 	})
-	eventually(t, time.Minute, "nothing is left to do", func() error { return nothingPending(g.Dir) })
+	eventually(t, 2*time.Minute, "nothing is left to do", func() error { return nothingPending(g.Dir) })
 	g.Term()
 
 	doubles := 0

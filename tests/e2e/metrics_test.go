@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
@@ -108,6 +107,7 @@ func (g *gateway) lines(t testing.TB, ref string) (found []map[string]any) {
 // A turn with a tool, then one that fails: the metrics of the real binary count
 // both, and the log knows the reference that the chat shows.
 func TestMetricsAndTheReferenceOfAFailure(t *testing.T) {
+	t.Parallel()
 	files := notes(t, "the password is swordfish-4711\n")
 	tg := telegram.New(telegram.Options{})
 	t.Cleanup(tg.Close)
@@ -189,12 +189,14 @@ func TestMetricsAndTheReferenceOfAFailure(t *testing.T) {
 
 // With no config at all, and with a token in it: /metrics opens to the token alone.
 func TestMetricsNeedTheToken(t *testing.T) {
+	t.Parallel()
 	const given = "a-token-that-an-admin-chose"
 	for name, config := range map[string]string{
 		"made":  `{"listen": "${LISTEN}", "models": {"demo": {"type": "demo"}}, "channels": {"web": {"type": "web"}}}`,
 		"given": `{"listen": "${LISTEN}", "models": {"demo": {"type": "demo"}}, "channels": {"web": {"type": "web"}}, "admin": {"token": "${DRAGOMAN_ADMIN_TOKEN}"}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			g := startGateway(t, config, "DRAGOMAN_ADMIN_TOKEN="+given)
 			token := given
 			if name == "made" {
@@ -220,6 +222,7 @@ func TestMetricsNeedTheToken(t *testing.T) {
 
 // A token that is too short to be one is refused, and not shown.
 func TestABadAdminTokenIsRefused(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, gatewayBinary(t), `{"listen": "${LISTEN}", "models": {"demo": {"type": "demo"}}, "admin": {"token": "hunter2"}}`)
 	out, errs, code := g.CLI("check")
 	if all := out + errs; code != 1 || !strings.Contains(all, "admin.token: is not right (must have at least 16 characters)") || strings.Contains(all, "hunter2") {
@@ -236,7 +239,7 @@ func TestABadAdminTokenIsRefused(t *testing.T) {
 	}
 	g.Start()
 	g.WaitLine(`admin-token holds no admin token`, readyWithin)
-	if code := g.proc.wait(t, 10*time.Second); code != 1 {
+	if code := g.proc.wait(t, stopWithin); code != 1 {
 		t.Errorf("with an empty token file: exit %d", code)
 	}
 }

@@ -57,6 +57,7 @@ func otherBuild(t testing.TB) string {
 }
 
 func TestAParkedTurnOutlivesStopsKillsAndAnUpgrade(t *testing.T) {
+	t.Parallel()
 	s, ann, prompt := parked(t)
 	s.Term()
 	s.again()
@@ -87,9 +88,11 @@ func TestAParkedTurnOutlivesStopsKillsAndAnUpgrade(t *testing.T) {
 // A kill right after the yes, at whatever moment, costs neither the yes nor a
 // second run: where nobody knows whether the tool had its effect, its person is asked.
 func TestAKillRightAfterTheYes(t *testing.T) {
+	t.Parallel()
 	for i := range 8 {
 		after := time.Duration(i) * 15 * time.Millisecond
 		t.Run(after.String(), func(t *testing.T) {
+			t.Parallel()
 			s, ann, prompt := parked(t)
 			if err := ann.Press(prompt.ID, "Yes, run it"); err != nil {
 				t.Fatal(err)
@@ -126,11 +129,13 @@ func TestAKillRightAfterTheYes(t *testing.T) {
 // A question whose delivery a kill cut off is asked by the next life. If Telegram
 // had it already it is there twice, and either counts, once.
 func TestAQuestionThatAKillCutOffIsAsked(t *testing.T) {
+	t.Parallel()
 	for name, cut := range map[string]func(*telegram.Server){
 		"before it arrived": func(tg *telegram.Server) { tg.Hang("sendMessage", -1) },
 		"after it arrived":  func(tg *telegram.Server) { tg.Delay("sendMessage", time.Minute) },
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			s := startStopped(t, "20s")
 			s.let(t)
 			s.model.On("do it", callsFirst("gated__asked", "{}"))
@@ -183,11 +188,13 @@ func (s *stopped) reconfigure(t testing.TB, old, with string) {
 }
 
 func TestTheConfigOfTheResumeCounts(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct{ old, with, want string }{
 		"denied":            {`"gated__asked": "ask"`, `"gated__asked": "deny"`, "The admin does not allow this tool."},
 		"the server is off": {`"trusted": true`, `"enabled": false`, `There is no tool named "gated__asked".`},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			s, ann, prompt := parked(t)
 			s.Term()
 			s.reconfigure(t, c.old, c.with)
@@ -207,6 +214,7 @@ func TestTheConfigOfTheResumeCounts(t *testing.T) {
 // parked turn, a question whose time is over, an answer that was not delivered, a
 // turn that was cut off.
 func TestAChannelThatIsTakenOutOfTheConfigLosesNothing(t *testing.T) {
+	t.Parallel()
 	s, ann, prompt := parked(t)
 	s.Term()
 	s.reconfigure(t, `"tools": {`, `"ask": {"expires": "2s"}, "limits": {"drain_timeout": "0s"}, "tools": {`)

@@ -161,7 +161,7 @@ func sandbox(t testing.TB) (dir string, env []string) {
 			t.Error(err)
 		}
 	})
-	t.Cleanup(func() { noSurvivors(t, dir, 5*time.Second) })
+	t.Cleanup(func() { noSurvivors(t, dir, 20*time.Second) })
 	tmp := filepath.Join(dir, "tmp")
 	if err := os.Mkdir(tmp, 0o700); err != nil {
 		t.Fatal(err)
@@ -171,12 +171,12 @@ func sandbox(t testing.TB) (dir string, env []string) {
 }
 
 // noSurvivors gives what was told to stop a while to do so, and ends the rest.
-func noSurvivors(t testing.TB, mark string, within time.Duration) {
+func noSurvivors(t testing.TB, dir string, within time.Duration) {
 	t.Helper()
 	late := time.Now().Add(within)
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	for left := survivors(mark); len(left) > 0; left = survivors(mark) {
+	for left := survivors(dir); len(left) > 0; left = survivors(dir) {
 		if time.Now().Before(late) {
 			<-tick.C
 			continue
@@ -190,13 +190,13 @@ func noSurvivors(t testing.TB, mark string, within time.Duration) {
 }
 
 // survivors are the processes, by id with their command lines, whose environment
-// had the mark when they started. Linux only; elsewhere it finds none.
-func survivors(mark string) map[int]string {
+// named something in a test's folder when they started. Linux only; elsewhere it finds none.
+func survivors(dir string) map[int]string {
 	found := map[int]string{}
 	files, _ := filepath.Glob("/proc/[0-9]*/environ")
 	for _, file := range files {
 		env, err := os.ReadFile(file) // fails for other people's, and for those that ended
-		if err != nil || !bytes.Contains(env, []byte(mark)) {
+		if err != nil || !bytes.Contains(env, []byte(dir+"/")) {
 			continue
 		}
 		var pid int

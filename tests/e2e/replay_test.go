@@ -54,6 +54,7 @@ func turnIDs(t testing.TB, dir string) (ids []string) {
 }
 
 func TestATurnIsReplayedOfflineAndItsRecordingElsewhere(t *testing.T) {
+	t.Parallel()
 	config, closeModel := rollsADice(t)
 	g := startHeadless(t, config("allow"))
 	if out, errs, code := pipe(g, "hello\nroll a dice\n"); code != 0 || out != "Hello yourself.\nIt is rolled.\n" {
@@ -128,6 +129,7 @@ func dataFiles(t testing.TB, dir string) (names []string) {
 }
 
 func TestAReplayRulesAsTheConfigDoesNow(t *testing.T) {
+	t.Parallel()
 	config, closeModel := rollsADice(t)
 	defer closeModel()
 	g := newGateway(t, gatewayBinary(t), config("allow"))
@@ -154,6 +156,7 @@ func TestAReplayRulesAsTheConfigDoesNow(t *testing.T) {
 }
 
 func TestWhatCannotBeReplayedIsSaidInWords(t *testing.T) {
+	t.Parallel()
 	config, closeModel := rollsADice(t)
 	defer closeModel()
 	g := newGateway(t, gatewayBinary(t), config("allow"))

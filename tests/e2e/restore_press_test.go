@@ -9,6 +9,7 @@ import (
 // After a restore the button of a question that the lost world asked approves no
 // other call.
 func TestAButtonOfTheLostWorldApprovesNothing(t *testing.T) {
+	t.Parallel()
 	w := newOldWorld(t, gatewayBinary(t), `"limits": {"stale_after": "0s"},`)
 	w.model.On("delete the old list", callsFirst("bad__babbles", `{"text":"the old list"}`))
 	w.model.On("delete the new list", callsFirst("bad__babbles", `{"text":"the new list"}`))

@@ -152,6 +152,7 @@ func readPart(id, offset string) model.Reply {
 
 // TestAResultIsReadOnceAndWhole, from the server to the model and by an admin.
 func TestAResultIsReadOnceAndWhole(t *testing.T) {
+	t.Parallel()
 	tg := telegram.New(telegram.Options{})
 	t.Cleanup(tg.Close)
 	r := new(reader)

@@ -20,15 +20,16 @@ import (
 // These test the harness, with the test binary standing in for the gateway.
 
 func TestGatewayIsStartedKilledAndStopped(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, os.Args[0], `{"version": 1}`, "E2E_STAND_IN=1", "GIVEN=yes")
 	g.Start()
 	g.WaitReady()
-	if got := g.WaitLine(`^config (\{.*\}), given (\w+)$`, time.Second); got[1] != `{"version": 1}` || got[2] != "yes" {
+	if got := g.WaitLine(`^config (\{.*\}), given (\w+)$`, readyWithin); got[1] != `{"version": 1}` || got[2] != "yes" {
 		t.Errorf("the gateway saw %q", got)
 	}
 	first := g.proc
 	g.Kill()
-	if code := first.wait(t, time.Second); code != -1 {
+	if code := first.wait(t, stopWithin); code != -1 {
 		t.Errorf("exit code after Kill = %d, want -1: no chance to exit by itself", code)
 	}
 	g.Start()
@@ -48,6 +49,7 @@ func TestGatewayIsStartedKilledAndStopped(t *testing.T) {
 }
 
 func TestGatewayLeftRunningIsStoppedInGoodOrder(t *testing.T) {
+	t.Parallel()
 	var p *process
 	t.Run("leave it running", func(t *testing.T) {
 		g := newGateway(t, os.Args[0], `{}`, "E2E_STAND_IN=1")
@@ -64,15 +66,16 @@ func TestGatewaySeesNothingThatIsNotGiven(t *testing.T) {
 	t.Setenv("SECRET_OF_THE_TEST", "x")
 	g := newGateway(t, os.Args[0], `{}`, "E2E_STAND_IN=1", "SHOW_ENV=1")
 	g.Start()
-	names := g.WaitLine(`^env (.*)$`, 10*time.Second)[1]
+	names := g.WaitLine(`^env (.*)$`, readyWithin)[1]
 	if want := "PATH HOME TMPDIR LISTEN E2E_STAND_IN SHOW_ENV"; names != want {
 		t.Errorf("its environment has %s, want %s", names, want)
 	}
 }
 
 func TestWaitingEndsWithTheProcess(t *testing.T) {
+	t.Parallel()
 	p := start(t, t.TempDir(), nil, "/bin/sh", "-c", "echo one; printf two; exit 4")
-	if code := p.wait(t, 10*time.Second); code != 4 {
+	if code := p.wait(t, readyWithin); code != 4 {
 		t.Errorf("exit code = %d, want 4", code)
 	}
 	if _, err := p.match(regexp.MustCompile("^two$")); err != nil {
@@ -89,6 +92,7 @@ func TestWaitingEndsWithTheProcess(t *testing.T) {
 }
 
 func TestEventuallyGivesUp(t *testing.T) {
+	t.Parallel()
 	tries := 0
 	err := poll(100*time.Millisecond, func() error { tries++; return errors.New("not yet") })
 	if err == nil || !strings.Contains(err.Error(), "not yet") || tries < 2 {
@@ -100,10 +104,11 @@ func TestEventuallyGivesUp(t *testing.T) {
 }
 
 func TestWhatOutlivesTheGatewayIsFound(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, os.Args[0], `{}`, "E2E_STAND_IN=1", "FORK=1")
 	g.Start()
 	pid := 0
-	if _, err := fmt.Sscan(g.WaitLine(`^forked (\d+)$`, 10*time.Second)[1], &pid); err != nil {
+	if _, err := fmt.Sscan(g.WaitLine(`^forked (\d+)$`, readyWithin)[1], &pid); err != nil {
 		t.Fatal(err)
 	}
 	g.Kill()
@@ -124,6 +129,7 @@ func TestWhatOutlivesTheGatewayIsFound(t *testing.T) {
 }
 
 func TestExitCodeAndRaceReportsFailTheTest(t *testing.T) {
+	t.Parallel()
 	inner := &recorder{TB: t}
 	g := newGateway(t, os.Args[0], `{}`, "E2E_STAND_IN=1", "EXIT=66", "SAY=WARNING: DATA RACE")
 	g.Start()
@@ -136,6 +142,7 @@ func TestExitCodeAndRaceReportsFailTheTest(t *testing.T) {
 }
 
 func TestAimock(t *testing.T) {
+	t.Parallel()
 	m := startAimock(t, says("hello", "Hello yourself."))
 	if status, body := chat(t, m, "well, hello"); status != http.StatusOK || !strings.Contains(body, "Hello yourself.") {
 		t.Errorf("a fixture gave %d %s", status, body)

@@ -20,6 +20,7 @@ import (
 // Five servers, four of them bad in their own way: the gateway is ready at once,
 // the good one works, and nothing is left of any of them.
 func TestABadServerHarmsOnlyItself(t *testing.T) {
+	measured(t)
 	files := notes(t, "the password is swordfish-4711\n")
 	tg := telegram.New(telegram.Options{})
 	t.Cleanup(tg.Close)
@@ -47,6 +48,13 @@ func TestABadServerHarmsOnlyItself(t *testing.T) {
 	if ready > time.Second && !raceEnabled() {
 		t.Errorf("ready after %s, want at most 1s", ready)
 	}
+	eventually(t, answerWithin, "the good server is there", func() error { // on a busy machine Node takes a while
+		out, _, _ := g.CLI("tools", "--json", "files__read_text_file")
+		if !strings.Contains(out, `"ready"`) {
+			return fmt.Errorf("%s", out)
+		}
+		return nil
+	})
 	ann := tg.User(1001, "Ann")
 	ann.Say("read notes.txt")
 	if got := answers(t, tg, ann, 1)[0].Text; got != "It says: swordfish-4711" {
@@ -140,7 +148,7 @@ func stat(file string) (parent, started string, ok bool) {
 
 func gone(t testing.TB, when string, before map[string]string) {
 	t.Helper()
-	eventually(t, 5*time.Second, "no direct child is left "+when, func() error {
+	eventually(t, answerWithin, "no direct child is left "+when, func() error {
 		for file, started := range before {
 			if _, now, ok := stat(file); ok && now == started {
 				return fmt.Errorf("%s is alive", filepath.Dir(file))
@@ -151,6 +159,7 @@ func gone(t testing.TB, when string, before map[string]string) {
 }
 
 func TestCallAndToolsWithoutAGateway(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, gatewayBinary(t), embeddedDefault)
 	out, stderr, code := g.CLI("call", "--json", "desk__world_clock", `{"place":"Tokyo"}`)
 	var report struct {
@@ -189,6 +198,7 @@ func TestCallAndToolsWithoutAGateway(t *testing.T) {
 // A command without a gateway leaves nothing behind, does not mind another one,
 // and says which server is missing and why.
 func TestACommandWithoutAGatewayIsAGoodGuest(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, gatewayBinary(t), `{"mcpServers": {"typo": {"command": "there-is-no-such-command"}, "dies": {"command": "sh", "args": ["-c", "echo my last words >&2; exit 3"]}}}`)
 	var both sync.WaitGroup
 	for range 2 {
@@ -216,6 +226,7 @@ func TestACommandWithoutAGatewayIsAGoodGuest(t *testing.T) {
 }
 
 func TestAChannelThatCannotBeReachedIsDegraded(t *testing.T) {
+	t.Parallel()
 	g := startGateway(t, `{"listen": "${LISTEN}", "models": {"main": {"type": "demo"}},
 		"channels": {"tg": {"type": "telegram", "token": "123:abc", "api_url": "http://`+freeAddress(t)+`"}}}`)
 	eventually(t, answerWithin, "/readyz names it", func() error {
@@ -233,6 +244,7 @@ func TestAChannelThatCannotBeReachedIsDegraded(t *testing.T) {
 }
 
 func TestASecondGatewayIsRefused(t *testing.T) {
+	t.Parallel()
 	config := `{"listen": "", "models": {"main": {"type": "demo"}}, "channels": {}}`
 	g := newGateway(t, gatewayBinary(t), config)
 	g.Start()

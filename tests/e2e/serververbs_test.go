@@ -54,6 +54,7 @@ func threeServers(t testing.TB, more string) string {
 // One server is disabled, enabled and reconnected while its gateway runs, and what
 // was said holds over a restart.
 func TestAServerIsSwitchedWhileTheGatewayRuns(t *testing.T) {
+	t.Parallel()
 	g := startGateway(t, threeServers(t, ""))
 	g.WaitLine(`mcp_servers_connected.*"ready":1,"failed":1,"idle":0,"disabled":1`, answerWithin)
 	if s := g.servers()["off"]; s.State != "disabled" || s.DisabledBy != "config" || s.DisabledAt != "" {
@@ -112,7 +113,7 @@ func TestAServerIsSwitchedWhileTheGatewayRuns(t *testing.T) {
 		}
 	}
 	g.Term()
-	g.WaitLine(`mcp_servers_disconnected`, time.Second)
+	g.WaitLine(`mcp_servers_disconnected`, answerWithin)
 }
 
 type child struct{ file, started string }
@@ -159,6 +160,7 @@ func (g *gateway) phases() map[string]int {
 
 // Without a gateway, reconnect connects, and the other two are for the next start.
 func TestServersAreSwitchedWithoutAGateway(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, gatewayBinary(t), strings.Replace(threeServers(t, ""), "10s", "2s", 1))
 	g.does(0, "desk is connected: stdio, protocol ", "servers reconnect desk")
 	g.does(1, "my last words", "servers reconnect ghost")
@@ -182,6 +184,7 @@ func TestServersAreSwitchedWithoutAGateway(t *testing.T) {
 }
 
 func TestNoServerIsStartedWithMCPDisabled(t *testing.T) {
+	t.Parallel()
 	g := startGateway(t, threeServers(t, `, "enabled": false`))
 	for name, s := range g.servers() {
 		if s.State != "disabled" || s.DisabledBy != "config" {

@@ -147,7 +147,9 @@ func (s *stopped) asked(t testing.TB, said string) {
 }
 
 func TestAStopIsShort(t *testing.T) {
+	t.Parallel()
 	t.Run("with nothing to do and a poll open", func(t *testing.T) {
+		t.Parallel()
 		s := startStopped(t, "20s")
 		eventually(t, answerWithin, "a poll", func() error {
 			if s.tg.Open("getUpdates") != 1 {
@@ -158,6 +160,7 @@ func TestAStopIsShort(t *testing.T) {
 		s.ends(t, 0, nil)
 	})
 	t.Run("with a request that does not come to its end", func(t *testing.T) {
+		t.Parallel()
 		s := startStopped(t, "20s")
 		conn, err := net.Dial("tcp", strings.TrimPrefix(s.URL, "http://"))
 		if err != nil {
@@ -170,10 +173,12 @@ func TestAStopIsShort(t *testing.T) {
 		s.ends(t, 3*time.Second, nil)
 	})
 	t.Run("with a deaf server", func(t *testing.T) {
+		t.Parallel()
 		s := startStopped(t, "20s", "DEAF", "1")
 		s.ends(t, mostMCP, nil)
 	})
 	t.Run("and shorter with a second signal", func(t *testing.T) {
+		t.Parallel()
 		s := startStopped(t, "1h", "DEAF", "1")
 		ann := s.tg.User(1001, "Ann")
 		s.model.On("do it", callsFirst("gated__write", "{}"))
@@ -190,8 +195,10 @@ func TestAStopIsShort(t *testing.T) {
 }
 
 func TestAStopWhileATurnIsAtWork(t *testing.T) {
+	t.Parallel()
 	ann := func(s *stopped) *telegram.User { return s.tg.User(1001, "Ann") }
 	t.Run("the model thinks", func(t *testing.T) {
+		t.Parallel()
 		s := startStopped(t, "1s")
 		s.model.On("hello", firstTry(stalls("", 0), says200("Hello yourself.")))
 		ann(s).Say("hello")
@@ -202,6 +209,7 @@ func TestAStopWhileATurnIsAtWork(t *testing.T) {
 		s.only(t, ann(s), "Hello yourself.")
 	})
 	t.Run("an answer grows", func(t *testing.T) {
+		t.Parallel()
 		s := startStopped(t, "1s")
 		s.model.On("a poem", firstTry(stalls(chunk(map[string]any{"content": "Roses are red"}, ""), 0), says200("Roses are red, indeed.")))
 		ann(s).Say("a poem")
@@ -216,6 +224,7 @@ func TestAStopWhileATurnIsAtWork(t *testing.T) {
 		}
 	})
 	t.Run("a tool that only looks runs", func(t *testing.T) {
+		t.Parallel()
 		s := startStopped(t, "1s")
 		s.model.On("look", callsFirst("gated__look", "{}"))
 		ann(s).Say("look")
@@ -227,6 +236,7 @@ func TestAStopWhileATurnIsAtWork(t *testing.T) {
 		s.begun(t, 2)
 	})
 	t.Run("a tool that writes ends in time", func(t *testing.T) {
+		t.Parallel()
 		s := startStopped(t, "30s")
 		s.model.On("write", callsFirst("gated__write", "{}"))
 		ann(s).Say("write")
@@ -239,6 +249,7 @@ func TestAStopWhileATurnIsAtWork(t *testing.T) {
 	})
 	for drain, most := range map[string]time.Duration{"1s": time.Second, "0s": 0} {
 		t.Run("a tool that writes does not end in "+drain, func(t *testing.T) {
+			t.Parallel()
 			s := startStopped(t, drain)
 			s.model.On("write", callsFirst("gated__write", "{}"))
 			ann(s).Say("write")
@@ -258,7 +269,9 @@ func TestAStopWhileATurnIsAtWork(t *testing.T) {
 }
 
 func TestAStopWhileAnAnswerIsOnItsWay(t *testing.T) {
+	t.Parallel()
 	t.Run("it arrived, and Telegram is slow to say so", func(t *testing.T) {
+		t.Parallel()
 		s := startStopped(t, "500ms")
 		ann := s.tg.User(1001, "Ann")
 		s.tg.Delay("sendMessage", 1500*time.Millisecond)
@@ -271,6 +284,7 @@ func TestAStopWhileAnAnswerIsOnItsWay(t *testing.T) {
 		s.only(t, ann, "Fine.")
 	})
 	t.Run("Telegram holds it", func(t *testing.T) {
+		t.Parallel()
 		s := startStopped(t, "500ms")
 		ann := s.tg.User(1001, "Ann")
 		s.tg.Fail("sendMessage", -1, telegram.TooManyRequests(60))
@@ -288,6 +302,7 @@ func TestAStopWhileAnAnswerIsOnItsWay(t *testing.T) {
 // What comes while the gateway drains is left to Telegram, or stored: in any case
 // it is answered after the next start, once.
 func TestAnUpdateThatComesDuringAStopIsAnsweredOnce(t *testing.T) {
+	t.Parallel()
 	s := startStopped(t, "2s")
 	slow := s.tg.User(1000, "Slow")
 	s.model.On("think", firstTry(stalls("", 0), says200("Thought.")))

@@ -16,6 +16,7 @@ import (
 // A browser that looks on is sent home at once, and what it posts is refused until
 // the next start.
 func TestAStopWhileAPageLooksOn(t *testing.T) {
+	t.Parallel()
 	s := startStopped(t, "20s")
 	jar, err := cookiejar.New(nil)
 	if err != nil {
@@ -90,6 +91,7 @@ func TestAStopWhileAPageLooksOn(t *testing.T) {
 }
 
 func TestAStopWhileATerminalIsAttached(t *testing.T) {
+	t.Parallel()
 	s := startStopped(t, "1s")
 	s.model.On("wait", firstTry(stalls("", 0), says200("Waited.")))
 	c := chats(s.gateway)
@@ -107,6 +109,7 @@ func TestAStopWhileATerminalIsAttached(t *testing.T) {
 
 // An admin's own call is not waited for; whoever made it is told in words.
 func TestAStopWhileACommandCallsATool(t *testing.T) {
+	t.Parallel()
 	s := startStopped(t, "1s")
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -128,6 +131,7 @@ func TestAStopWhileACommandCallsATool(t *testing.T) {
 // A signal in the middle of the start is an end in order too: exit code 0, or
 // death by the signal itself as long as the program has not begun.
 func TestAStopDuringTheStart(t *testing.T) {
+	t.Parallel()
 	s := startStopped(t, "20s")
 	s.Term()
 	s.model.On("hello", says200("Hello yourself."))
@@ -151,6 +155,7 @@ func TestAStopDuringTheStart(t *testing.T) {
 
 // To read the config again is not supported yet, but no reason to die.
 func TestAHangupDoesNotEndTheGateway(t *testing.T) {
+	t.Parallel()
 	s := startStopped(t, "20s")
 	ann := s.tg.User(1001, "Ann")
 	for i := range 3 {
@@ -165,6 +170,7 @@ func TestAHangupDoesNotEndTheGateway(t *testing.T) {
 
 // Whoever read the log is gone: a pipe that is closed, or a terminal.
 func TestALogThatNobodyReadsDoesNotEndTheGateway(t *testing.T) {
+	t.Parallel()
 	s := startStopped(t, "20s")
 	s.Term()
 	read, write, err := os.Pipe()

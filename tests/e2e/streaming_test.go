@@ -43,6 +43,7 @@ func becomes(t testing.TB, tg *telegram.Server, u *telegram.User, text string) t
 }
 
 func TestAnAnswerGrowsOnTelegram(t *testing.T) {
+	t.Parallel()
 	tg := telegram.New(telegram.Options{})
 	t.Cleanup(tg.Close)
 	poem := strings.TrimSpace(strings.Repeat("all work and no play ", 20))
@@ -82,6 +83,7 @@ func TestAnAnswerGrowsOnTelegram(t *testing.T) {
 }
 
 func TestAnAnswerThatGrewIsFinishedAfterAKill(t *testing.T) {
+	t.Parallel()
 	tg := telegram.New(telegram.Options{})
 	t.Cleanup(tg.Close)
 	poem := strings.TrimSpace(strings.Repeat("all work and no play ", 20))
@@ -98,6 +100,7 @@ func TestAnAnswerThatGrewIsFinishedAfterAKill(t *testing.T) {
 }
 
 func TestStreamingCanBeOff(t *testing.T) {
+	t.Parallel()
 	tg := telegram.New(telegram.Options{})
 	t.Cleanup(tg.Close)
 	mock := startAimock(t, slowly("a poem", strings.Repeat("all work and no play ", 8)))

@@ -12,7 +12,7 @@ import (
 	"dragoman/tests/fake/telegram"
 )
 
-const answerWithin = 20 * time.Second
+const answerWithin = time.Minute
 
 // telegramConfig is a gateway on the fake Telegram, with aimock as its model and
 // the npm filesystem server on a folder as its tools.
@@ -76,6 +76,7 @@ func wants(message, tool string, arguments map[string]any) fixture {
 func open(mode string) string { return `"access": {"mode": "` + mode + `"},` }
 
 func TestAFileIsReadOverTelegram(t *testing.T) {
+	t.Parallel()
 	files := notes(t, "the password is swordfish-4711\n")
 	tg := telegram.New(telegram.Options{})
 	t.Cleanup(tg.Close)
@@ -99,6 +100,7 @@ func TestAFileIsReadOverTelegram(t *testing.T) {
 }
 
 func TestAskFirstOverTelegram(t *testing.T) {
+	t.Parallel()
 	files := notes(t, "")
 	target := filepath.Join(files, "new.txt")
 	tg := telegram.New(telegram.Options{})
@@ -151,6 +153,7 @@ func TestAskFirstOverTelegram(t *testing.T) {
 }
 
 func TestAStrangersPressInAGroupIsIgnored(t *testing.T) {
+	t.Parallel()
 	files := notes(t, "")
 	tg := telegram.New(telegram.Options{})
 	t.Cleanup(tg.Close)
@@ -194,6 +197,7 @@ func TestAStrangersPressInAGroupIsIgnored(t *testing.T) {
 }
 
 func TestAStrangerIsPairedByCode(t *testing.T) {
+	t.Parallel()
 	tg := telegram.New(telegram.Options{})
 	t.Cleanup(tg.Close)
 	mock := startAimock(t, says("hello", "Hello yourself."))
@@ -231,6 +235,7 @@ func TestAStrangerIsPairedByCode(t *testing.T) {
 }
 
 func TestTheFirstAdminPairsByTheCodeOnStderr(t *testing.T) {
+	t.Parallel()
 	tg := telegram.New(telegram.Options{})
 	t.Cleanup(tg.Close)
 	mock := startAimock(t, says("hello", "Hello yourself."))
@@ -253,6 +258,7 @@ func TestTheFirstAdminPairsByTheCodeOnStderr(t *testing.T) {
 
 // What Telegram refuses for a while arrives later, once, whole and in order.
 func TestTelegramsLimitsDelayAnAnswerAndLoseNothing(t *testing.T) {
+	t.Parallel()
 	tg := telegram.New(telegram.Options{})
 	t.Cleanup(tg.Close)
 	var long strings.Builder

@@ -196,12 +196,14 @@ func TestRecordADatabase(t *testing.T) {
 // A database that any earlier version left behind, killed, goes on under this
 // one: nothing of it is lost, asked twice or done twice.
 func TestTheDatabaseOfEveryEarlierVersionGoesOn(t *testing.T) {
+	t.Parallel()
 	files, err := filepath.Glob(filepath.Join(cmp.Or(os.Getenv("DRAGOMAN_OLD_DIR"), databases), "*.db.gz"))
 	if err != nil || len(files) == 0 {
 		t.Fatal("there is no old database", err)
 	}
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".db.gz"), func(t *testing.T) {
+			t.Parallel()
 			w := newOldWorld(t, gatewayBinary(t), `"limits": {"stale_after": "0s"},`)
 			w.goOn(t, unpack(t, file, filepath.Join(w.Dir, "dragoman-data")))
 		})
@@ -305,7 +307,7 @@ func (w *oldWorld) goOn(t *testing.T, a aside) {
 	w.outcome(t, w.people[cat], 2, contains("Got: "))
 	w.outcome(t, w.people[cat], 3, is("Fine.")) // what waited behind it
 
-	eventually(t, time.Minute, "the answer that was in the making is made", func() error {
+	eventually(t, 2*time.Minute, "the answer that was in the making is made", func() error {
 		sent := w.tg.Sent(hal)
 		if len(sent) == 0 || sent[len(sent)-1].Text != "The end." {
 			return fmt.Errorf("there is %+v", sent)
@@ -333,7 +335,7 @@ func (w *oldWorld) goOn(t *testing.T, a aside) {
 		t.Errorf("the stranger is not let in: %s", stderr)
 	}
 	w.outcome(t, w.people[fay], 1, contains("You are in"))
-	eventually(t, time.Minute, "nothing is left to do", func() error { return nothingPending(w.Dir) })
+	eventually(t, 2*time.Minute, "nothing is left to do", func() error { return nothingPending(w.Dir) })
 	w.Term()
 
 	w.only(t, w.people[dan], "Fine.")

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/chromedp/chromedp"
 )
@@ -51,7 +50,7 @@ func (b *browser) open(url string) {
 // eval runs a script that gives a value.
 func eval[T any](b *browser, script string) T {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.ctx, 10*time.Second)
+	ctx, cancel := context.WithTimeout(b.ctx, answerWithin)
 	defer cancel()
 	v, err := chromedp.Run(ctx, chromedp.Evaluate[T](script))
 	if err != nil {
@@ -123,8 +122,10 @@ func webConfig(t testing.TB, mock *aimock, files string) string {
 }
 
 func TestTheWebChatInABrowser(t *testing.T) {
+	t.Parallel()
 	for name, size := range sizes {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			files := notes(t, "the password is swordfish-4711\n")
 			target := filepath.Join(files, "new.txt")
 			mock := startAimock(t,
@@ -179,7 +180,7 @@ func strangersPress(t *testing.T, g *gateway, choice string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client := &http.Client{Jar: jar, Timeout: 10 * time.Second}
+	client := &http.Client{Jar: jar, Timeout: answerWithin}
 	post := func(path, kind, body string) int {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, g.URL+path, strings.NewReader(body))
 		if err != nil {
@@ -211,6 +212,7 @@ func strangersPress(t *testing.T, g *gateway, choice string) {
 }
 
 func TestTheWebChatKeepsStrangersOut(t *testing.T) {
+	t.Parallel()
 	mock := startAimock(t, says("hello", "Hello yourself."))
 	g := startGateway(t, webConfig(t, mock, notes(t, "")))
 	b := newBrowser(t, 390, 844)
@@ -240,6 +242,7 @@ func TestTheWebChatKeepsStrangersOut(t *testing.T) {
 }
 
 // The embedded default, as a newcomer gets it: no config, no key, no Node.
+// Its port is 7420, so it runs alone.
 func TestTheEmbeddedDefaultInABrowser(t *testing.T) {
 	g := startGateway(t, embeddedDefault)
 	link := g.WaitLine(`http://\S+/login\?code=\S+`, answerWithin)[0]
