@@ -196,6 +196,10 @@ func (c *connection) verdict(err error, took time.Duration) error {
 	case errors.As(err, &lost) && lost.sent && lost.after == 0:
 		return err
 	case errors.As(err, &lost):
+		if lost.after > 0 {
+			c.remark(c.Source.words(err))
+			c.report()
+		}
 		return errNoVerdict
 	}
 	return nil

@@ -17,14 +17,11 @@ import (
 // lostError is a connection that is over, or was never there.
 type lostError struct {
 	reason  string
-	cause   error // may be nil
-	sent    bool  // what was asked may have reached the server
-	session bool  // the server refused what was asked because it forgot the session: it ran nothing
-	// doubtful says that by its words the server might mean another session than
-	// ours; cause is what it said then.
-	doubtful bool
-	status   int           // of the answer that says so; 0 if there was none
-	after    time.Duration // the server wants to be left alone for so long
+	cause   error         // what the server said, or what broke; may be nil
+	sent    bool          // what was asked may have reached the server
+	session bool          // the server refused what was asked because it forgot the session: it ran nothing
+	status  int           // of the answer that says so; 0 if there was none
+	after   time.Duration // the server wants to be left alone for so long
 }
 
 func (e *lostError) Error() string { return e.reason }

@@ -84,6 +84,7 @@ func TestToolsOwnSession(t *testing.T) {
 		kind   ports.Kind
 	}{
 		"400":          {answers(400, "text/plain", "Browser session not found"), ports.KindProtocol},
+		"404":          {answers(404, "text/plain", "Browser session not found"), ports.KindProtocol},
 		"400 and code": {answers(400, "application/json", `{"jsonrpc":"2.0","id":3,"error":{"code":-32602,"message":"Browser session not found"}}`), ports.KindInvalid},
 		"-32001":       {answers(200, "application/json", `{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"Browser session not found"}}`), ports.KindProtocol},
 		"404, method":  {answers(404, "application/json", `{"jsonrpc":"2.0","id":3,"error":{"code":-32601,"message":"Browser session not found"}}`), ports.KindNotFound},
@@ -102,10 +103,17 @@ func TestToolsOwnSession(t *testing.T) {
 func TestSessionLostAgainAndAgain(t *testing.T) {
 	p := newHTTPPeer(t, "good")
 	var refused atomic.Int64
-	p.odd = onCall(func(w http.ResponseWriter, r *http.Request) {
-		refused.Add(1)
+	p.odd = func(w http.ResponseWriter, r *http.Request, m incoming) bool {
+		switch m.Method {
+		case "tools/call":
+			refused.Add(1)
+		case "ping":
+		default:
+			return false
+		}
 		answers(404, "", "")(w, r)
-	})
+		return true
+	}
 	r := start(t, p.config()).ready()
 	_, err := r.call(t.Context(), "echo", `{}`)
 	wantKind(t, err, ports.KindUnavailable, "no longer knows the session")

@@ -119,7 +119,7 @@ func (h *httpLink) settle(ctx context.Context, method string, err error) error {
 		return ctx.Err()
 	}
 	var lost *lostError
-	if errors.As(err, &lost) && lost.session && lost.doubtful && method != "ping" && !h.forgotAll(ctx) {
+	if errors.As(err, &lost) && lost.session && method != "ping" && !h.forgotAll(ctx) {
 		err = lost.cause
 	}
 	switch e := err.(type) {
@@ -143,7 +143,7 @@ func (h *httpLink) settle(ctx context.Context, method string, err error) error {
 func (h *httpLink) keepQuiet(d time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.quiet = time.Now().Add(d)
+	h.quiet = time.Now().Add(min(d, longestQuiet)) // one tool speaks, and all of them would wait
 }
 
 // doubt has the server looked for soon.

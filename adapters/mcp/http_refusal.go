@@ -18,7 +18,9 @@ const (
 	maxRefusal = 64 << 10
 	// longestWait is how long a server can ask us to stay away.
 	longestWait = time.Hour
-	maxSample   = 120 // bytes of a page that is no answer, in an error
+	// longestQuiet is how long what one call was told holds for the others.
+	longestQuiet = time.Minute
+	maxSample    = 120 // bytes of a page that is no answer, in an error
 	// codeNoSession is how the TypeScript SDK says that there is no such session.
 	codeNoSession = -32001
 )
@@ -97,8 +99,8 @@ func (h *httpLink) loginWords(code int, status string) string {
 
 // forgotten is not nil if the server says that it does not know the session
 // (MCP 2025-11-25 basic/transports, "Session Management": 404). Others say so by
-// a 400 or by an error object, in which it may also be a tool that speaks; they
-// did not run what was asked either.
+// a 400 or by an error object. In each it may also be a tool that speaks, of what
+// it called itself: a sign of life tells. What was asked did not run.
 func (h *httpLink) forgotten(status, code int, words string) *lostError {
 	if !h.inSession() {
 		return nil
@@ -110,7 +112,7 @@ func (h *httpLink) forgotten(status, code int, words string) *lostError {
 	if !sure && !(aboutSession && byWords) {
 		return nil
 	}
-	return &lostError{reason: "the server no longer knows the session" + words, session: true, doubtful: !sure, status: status}
+	return &lostError{reason: "the server no longer knows the session" + words, session: true, status: status}
 }
 
 // sample is what a refusal says, for people; "" for nothing.
