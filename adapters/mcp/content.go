@@ -17,23 +17,37 @@ const maxBlocks = 1000
 // failedSilently is what is read of a tool that says no more than that it failed.
 const failedSilently = "The tool failed and did not say why."
 
-// decodeResult maps the result of tools/call (MCP server/tools, "Tool Result").
-// It is lenient in all that does not change the meaning: an unknown kind of
-// content is the text of its JSON, a missing one that of the structured content.
-func decodeResult(raw json.RawMessage) (ports.ToolResult, error) {
-	var r struct {
-		ResultType json.RawMessage `json:"resultType"`
-		Content    json.RawMessage `json:"content"`
-		Structured json.RawMessage `json:"structuredContent"`
-		IsError    json.RawMessage `json:"isError"`
-		Task       json.RawMessage `json:"task"`
-	}
+// resultMembers are what a result of tools/call may have, not yet decoded.
+type resultMembers struct {
+	ResultType json.RawMessage `json:"resultType"`
+	Content    json.RawMessage `json:"content"`
+	Structured json.RawMessage `json:"structuredContent"`
+	IsError    json.RawMessage `json:"isError"`
+	Task       json.RawMessage `json:"task"`
+}
+
+func membersOf(raw json.RawMessage) (r resultMembers, err error) {
 	if !isObject(raw) {
-		return ports.ToolResult{}, malformed("the result of tools/call is no object")
+		return r, malformed("the result of tools/call is no object")
 	}
 	if err := json.Unmarshal(raw, &r); err != nil {
-		return ports.ToolResult{}, malformed("the result of tools/call is malformed: %v", err)
+		return r, malformed("the result of tools/call is malformed: %v", err)
 	}
+	return r, nil
+}
+
+// decodeResult maps the result of tools/call (MCP server/tools, "Tool Result").
+func decodeResult(raw json.RawMessage) (ports.ToolResult, error) {
+	r, err := membersOf(raw)
+	if err != nil {
+		return ports.ToolResult{}, err
+	}
+	return r.result()
+}
+
+// result is lenient in all that does not change the meaning: an unknown kind of
+// content is the text of its JSON, a missing one that of the structured content.
+func (r resultMembers) result() (ports.ToolResult, error) {
 	result := ports.ToolResult{IsError: string(r.IsError) == "true" || string(r.IsError) == `"true"`}
 	if !isNull(r.Structured) {
 		result.Structured = bytes.ToValidUTF8(r.Structured, []byte("\uFFFD"))

@@ -46,7 +46,13 @@
 //	exchange   one POST and its answer; events: what comes on a stream
 //	params     arguments that go into HTTP headers too
 //	establish  which link the server of a url speaks over
-//	session    the MCP handshake and requests over any link
+//	negotiate  which revision both speak: server/discover, else initialize
+//	session    MCP requests over any link, as the revision wants them
+//	inbound    what the server begins; input: what it wants to know of people
+//	flight     a call under way: its progress, its time
+//	listen     a subscription to changes of the tools
+//	tool       tools/call; task: a call that its server runs by itself
+//	taskBook   which calls run so, from one process to the next
 //	catalog    tools/list → tools; content: tools/call → a result
 //	connection a session that calls use, and whether it bears up
 //	keeper     makes one connection, again and again, and lends it to calls
@@ -62,9 +68,15 @@
 // mcp-go's typed client is not used: it decodes a whole list or nothing, drops
 // the schema keywords it does not know, and takes {} for an answer.
 //
-// The client speaks the revisions up to 2025-11-25, which begin with
-// initialize. It does not probe for 2026-07-28 (server/discover): a server that
-// ignores the probe would cost seconds of its time-out, and servers on stdio
-// negotiate 2025-11-25. A server that speaks only the newer one says so in its
-// answer, and the State repeats it.
+// The client speaks both eras of the protocol. A server is asked first whether it
+// speaks 2026-07-28 (server/discover); one that refuses, says nonsense or keeps
+// silent for a few seconds is asked to initialize, in a revision from 2024-10-07 to
+// 2025-11-25, and that is remembered for the next connection. A server that dies of
+// the question is asked to initialize when it is started again. What is declared to
+// a server is served, and nothing else: forms where the Host of a call can ask its
+// person, roots where the config has them, tasks.
+//
+// A call that its server runs as a task belongs to no connection and to no process:
+// it is looked at until it is done, over whatever connection there is; the next
+// process takes it up by the call's key. It ends when its person stops it.
 package mcp

@@ -141,11 +141,12 @@ func mayBeLegacy(ctx context.Context, l link, err error) bool {
 // discover settles a modern version (MCP server/discover). One that the server
 // does not speak is followed by one that it does.
 func (s *session) discover(ctx context.Context, version string) error {
-	s.version, s.modern = version, true
+	s.version, s.modern, s.signature = version, true, s.offers.signature(version)
 	raw, err := s.request(ctx, ask{method: methodDiscover})
 	var answer *answerError
 	if errors.As(err, &answer) && answer.code == codeUnsupportedVersion {
 		if s.version, err = commonModern(answer.supported(), err); err == nil {
+			s.signature = s.offers.signature(s.version)
 			raw, err = s.request(ctx, ask{method: methodDiscover})
 		}
 	}
@@ -175,7 +176,7 @@ func (s *session) discovered(raw json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	s.version = version
+	s.version, s.signature = version, s.offers.signature(version)
 	s.can = decodeCapabilities(d.Capabilities)
 	if s.peer = peerName(d.Meta[metaServer]); s.peer == "" {
 		s.peer = peerName(d.ServerInfo)

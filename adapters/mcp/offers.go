@@ -2,7 +2,6 @@ package mcp
 
 import (
 	"encoding/json"
-	"maps"
 	"net/url"
 	"path/filepath"
 	"strings"
@@ -48,10 +47,15 @@ func (o offers) capabilities(modern bool) map[string]any {
 	return can
 }
 
-// sign adds to a request's _meta who asks, in which version and with which abilities.
-func (o offers) sign(meta map[string]any, version string) map[string]any {
+// signature is what each request of a modern revision has in _meta: who asks, in
+// which version and with which abilities. It is encoded once.
+func (o offers) signature(version string) map[string]any {
 	signed := map[string]any{metaVersion: version, metaClient: clientInfo(), metaCapabilities: o.capabilities(true), metaLogLevel: logLevel}
-	maps.Copy(signed, meta)
+	for name, value := range signed {
+		if raw, err := json.Marshal(value); err == nil {
+			signed[name] = json.RawMessage(raw)
+		}
+	}
 	return signed
 }
 

@@ -28,18 +28,20 @@ const (
 // session is MCP over a link, from the settled version to the loss of the link.
 // Safe for many goroutines once open has returned.
 type session struct {
-	link     link
-	log      *slog.Logger
-	offers   offers
-	lastID   atomic.Int64
-	agreed   atomic.Bool // the version is settled: what follows does not change any more
-	version  string      // the revision that is spoken
-	modern   bool        // each request carries what it takes; there was no handshake
-	can      capabilities
-	peer     string
-	changed  chan struct{}     // has room for one: the server said that its tools changed
-	redact   *strings.Replacer // takes the config's secrets out of what the server says
-	logLimit *rate.Limiter
+	link    link
+	log     *slog.Logger
+	offers  offers
+	lastID  atomic.Int64
+	agreed  atomic.Bool // the version is settled: what follows does not change any more
+	version string      // the revision that is spoken
+	modern  bool        // each request carries what it takes; there was no handshake
+	// signature is in the _meta of each request of a modern revision.
+	signature map[string]any
+	can       capabilities
+	peer      string
+	changed   chan struct{}     // has room for one: the server said that its tools changed
+	redact    *strings.Replacer // takes the config's secrets out of what the server says
+	logLimit  *rate.Limiter
 
 	mu      sync.Mutex
 	flights map[int64]*flight // calls under way, by the id of their request
@@ -91,9 +93,10 @@ func (s *session) answered(d *mcp.JSONRPCErrorDetails) error {
 // abilities (MCP basic, "_meta"), and repeats a part of it in headers
 // (basic/transports/streamable-http, "Request Metadata").
 func (s *session) dress(a ask) (params any, header http.Header) {
-	meta := maps.Clone(a.meta)
+	meta := a.meta
 	if s.modern {
-		meta = s.offers.sign(meta, s.version)
+		meta = maps.Clone(s.signature)
+		maps.Copy(meta, a.meta)
 		header = make(http.Header)
 		maps.Copy(header, a.header)
 		header.Set(headerProtocol, s.version)

@@ -126,14 +126,18 @@ func (x *toolCall) make(ctx context.Context) (ports.ToolResult, error) {
 		if err != nil {
 			return ports.ToolResult{}, err
 		}
-		kind, err := kindOfResult(raw, l.session.modern)
+		members, err := membersOf(raw)
+		if err != nil {
+			return ports.ToolResult{}, err
+		}
+		kind, err := members.kind(l.session.modern)
 		switch {
 		case err != nil:
 			return ports.ToolResult{}, err
 		case kind == resultTask:
 			return x.begin(ctx, l.session, raw)
 		case kind == resultComplete:
-			return decodeResult(raw)
+			return members.result()
 		}
 		open = openInput{}
 		if open.Requests, open.State, err = decodeInput(raw); err != nil {
@@ -247,21 +251,12 @@ const (
 	resultTask     = "task"
 )
 
-// kindOfResult tells what a result of tools/call is. Revision 2025-11-25 has a
-// member task where later ones have a type. A type that nobody knows makes a
-// modern result invalid ("ResultType"); an older one may have a member of that name.
-func kindOfResult(raw json.RawMessage, modern bool) (string, error) {
-	var r struct {
-		ResultType json.RawMessage `json:"resultType"`
-		Content    json.RawMessage `json:"content"`
-		Structured json.RawMessage `json:"structuredContent"`
-		Task       json.RawMessage `json:"task"`
-	}
-	if !isObject(raw) || json.Unmarshal(raw, &r) != nil {
-		return resultComplete, nil // decodeResult says what is wrong
-	}
+// kind tells what a result of tools/call is. Revision 2025-11-25 has a member
+// task where later ones have a type. A type that nobody knows makes a modern
+// result invalid ("ResultType"); an older one may have a member of that name.
+func (r resultMembers) kind(modern bool) (string, error) {
 	switch kind := text(r.ResultType); {
-	case kind == resultTask, kind == resultInput:
+	case modern && (kind == resultTask || kind == resultInput):
 		return kind, nil
 	case isNull(r.Content) && isNull(r.Structured) && isObject(r.Task):
 		return resultTask, nil
