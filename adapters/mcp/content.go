@@ -14,6 +14,10 @@ import (
 // costs more memory than the two bytes that it can be written with.
 const maxBlocks = 1000
 
+// maxLenient is how large an object may be, in bytes, whose members are looked at
+// one by one because some are of the wrong type: it costs many times their length.
+const maxLenient = 64 << 10
+
 // failedSilently is what is read of a tool that says no more than that it failed.
 const failedSilently = "The tool failed and did not say why."
 
@@ -72,20 +76,18 @@ func (r resultMembers) result() (ports.ToolResult, error) {
 
 // decodeContent takes a single block, or a text, for a list of it.
 func decodeContent(raw json.RawMessage) []ports.Block {
-	blocks, over := []ports.Block{}, 0
+	blocks, more := []ports.Block{}, false
 	err := eachItem(raw, func(one json.RawMessage) bool {
-		if len(blocks) == maxBlocks {
-			over++
-			return true
+		if more = len(blocks) == maxBlocks; !more {
+			blocks = append(blocks, decodeBlock(one))
 		}
-		blocks = append(blocks, decodeBlock(one))
-		return true
+		return !more
 	})
 	if err != nil {
 		return []ports.Block{decodeBlock(raw)}
 	}
-	if over > 0 {
-		blocks = append(blocks, ports.Block{Kind: ports.BlockText, Text: fmt.Sprintf("[%d more pieces of content were left out]", over)})
+	if more {
+		blocks = append(blocks, ports.Block{Kind: ports.BlockText, Text: fmt.Sprintf("[what follows the first %d pieces of content was left out]", maxBlocks)})
 	}
 	return blocks
 }
@@ -131,7 +133,7 @@ func decodeMembers[T any](raw json.RawMessage) (all T, ok bool) {
 		return all, isObject(raw)
 	}
 	var members map[string]json.RawMessage
-	if json.Unmarshal(raw, &members) != nil {
+	if len(raw) > maxLenient || json.Unmarshal(raw, &members) != nil {
 		return all, false
 	}
 	var good T

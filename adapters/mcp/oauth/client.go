@@ -323,7 +323,7 @@ func covers(all, some []string) bool {
 }
 
 // alone does work beside no other of this client. It goes on when ctx ends, for a
-// refresh token that was sent is spent; the desk waits for it.
+// refresh token that was sent is spent; the desk waits a moment for it.
 func (c *Client) alone(ctx context.Context, work func(context.Context) (*grant, error)) (*grant, error) {
 	type result struct {
 		grant *grant
@@ -339,6 +339,15 @@ func (c *Client) alone(ctx context.Context, work func(context.Context) (*grant, 
 		defer func() { <-c.flow }()
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flowWithin)
 		defer cancel()
+		over := make(chan struct{})
+		defer close(over)
+		go func() {
+			select {
+			case <-c.desk.late:
+				cancel()
+			case <-over:
+			}
+		}()
 		g, err := work(ctx)
 		done <- result{g, err}
 	})

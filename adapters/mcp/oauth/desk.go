@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"time"
 
 	"dragoman/ports"
 )
@@ -39,6 +40,7 @@ type Desk struct {
 	mu      sync.Mutex
 	clients map[string]*Client // by mark
 	closed  bool
+	late    chan struct{} // closed when a close has waited long enough
 	work    sync.WaitGroup
 }
 
@@ -56,7 +58,7 @@ func NewDesk(cfg DeskConfig) (*Desk, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Desk{vault: kept, base: strings.TrimSuffix(cfg.Base, "/"), log: cfg.Log, clients: map[string]*Client{}}, nil
+	return &Desk{vault: kept, base: strings.TrimSuffix(cfg.Base, "/"), log: cfg.Log, clients: map[string]*Client{}, late: make(chan struct{})}, nil
 }
 
 // Server is an MCP server as its Client knows it.
@@ -101,11 +103,18 @@ func (d *Desk) Handler() http.Handler {
 	return mux
 }
 
-// Close waits for what is under way, half a minute at most, and begins nothing more.
+// closeWithin is how long a close waits for what is under way: a refresh token
+// that was sent is spent, and its successor is worth a moment.
+const closeWithin = 2 * time.Second
+
+// Close waits a moment for what is under way, ends the rest, and begins nothing more.
+// It is called once.
 func (d *Desk) Close() {
 	d.mu.Lock()
 	d.closed = true
 	d.mu.Unlock()
+	late := time.AfterFunc(closeWithin, func() { close(d.late) })
+	defer late.Stop()
 	d.work.Wait()
 }
 
