@@ -40,7 +40,7 @@ go well ends with exit code 1; --json prints what came of it either way.`,
 					return err
 				}
 				if r.Outcome == ports.CallTransport || r.Outcome == ports.CallNotFound {
-					if err := printUnconnected(ctx, cmd.ErrOrStderr(), a); err != nil {
+					if err := printUnconnected(ctx, cmd.ErrOrStderr(), a, r.Server); err != nil {
 						return err
 					}
 				}

@@ -30,7 +30,7 @@ func newTools(file *string) *cobra.Command {
 			return withServers(cmd.Context(), *file, func(ctx context.Context, a ports.Admin) error {
 				list, err := a.Tools(ctx)
 				if err == nil {
-					err = printUnconnected(ctx, cmd.ErrOrStderr(), a)
+					err = printUnconnected(ctx, cmd.ErrOrStderr(), a, "")
 				}
 				if err != nil {
 					return err
@@ -66,11 +66,12 @@ func missing(s ports.ServerInfo) bool {
 	return !s.Phase.Callable() && s.Phase != ports.PhaseDisabled
 }
 
-// printUnconnected says which servers are missing from a listing, and why.
-func printUnconnected(ctx context.Context, w io.Writer, a ports.Admin) error {
+// printUnconnected says which servers are missing from a listing, and why: of all,
+// or of the one that it is about.
+func printUnconnected(ctx context.Context, w io.Writer, a ports.Admin, about string) error {
 	servers, err := a.Servers(ctx)
 	for _, s := range servers {
-		if !missing(s) {
+		if !missing(s) || about != "" && s.Name != about {
 			continue
 		}
 		fmt.Fprintf(w, "server %s is not connected: %s\n", s.Name, terminal.Printable(cmp.Or(s.Err, string(s.Phase))))
