@@ -196,13 +196,18 @@ func (c *connection) verdict(err error, took time.Duration) error {
 	case errors.As(err, &lost) && lost.sent && lost.after == 0:
 		return err
 	case errors.As(err, &lost):
-		if lost.after > 0 {
-			c.remark(c.Source.words(err))
-			c.report()
-		}
 		return errNoVerdict
 	}
 	return nil
+}
+
+// hearWish shows that the server asked to be left alone for a while.
+func (c *connection) hearWish(err error) {
+	var lost *lostError
+	if errors.As(err, &lost) && lost.after > 0 && !lost.sent {
+		c.remark(c.Source.words(err))
+		c.report()
+	}
 }
 
 // bar refuses calls for a while, and then looks again.

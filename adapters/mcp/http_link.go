@@ -33,6 +33,7 @@ type httpLink struct {
 	span      func(context.Context) *span // the time of one exchange; made by begin
 	stop      context.CancelFunc
 	wg        sync.WaitGroup
+	goodbyes  sync.WaitGroup // of those in wg, what tells the server that a call was given up
 	lost      chan struct{}
 	doubts    chan struct{} // has room for one: an exchange failed, is the server still there?
 	listening atomic.Int64  // streams that show by their end that the server is gone
@@ -84,20 +85,30 @@ func (h *httpLink) Err() error {
 // Stderr is nothing: the server runs elsewhere.
 func (h *httpLink) Stderr() ([]string, int) { return nil, 0 }
 
-// end ends what is under way and waits for it. It reports whether the connection
-// was still there.
+// end ends what is under way and waits for it: for the word that calls were given
+// up a moment, so that the server does not go on with them. It reports whether the
+// connection was still there.
 func (h *httpLink) end() (healthy bool) {
-	healthy = h.fail(&lostError{reason: "the connection was closed"})
 	h.mu.Lock()
 	h.closed = true
 	h.mu.Unlock()
+	told := make(chan struct{})
+	h.wg.Go(func() { defer close(told); h.goodbyes.Wait() })
+	late := time.NewTimer(byeWithin)
+	defer late.Stop()
+	select {
+	case <-told:
+	case <-h.lost:
+	case <-late.C:
+	}
+	healthy = h.fail(&lostError{reason: "the connection was closed"})
 	h.stop()
 	h.wg.Wait()
 	return healthy
 }
 
-// enter begins an exchange, which wg counts from here on.
-func (h *httpLink) enter() error {
+// enter begins an exchange, which wg counts from here on, and others too.
+func (h *httpLink) enter(others ...*sync.WaitGroup) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch left := time.Until(h.quiet); {
@@ -109,6 +120,9 @@ func (h *httpLink) enter() error {
 		return &lostError{reason: "the server asked to wait with further requests", after: left}
 	}
 	h.wg.Add(1)
+	for _, g := range others {
+		g.Add(1)
+	}
 	return nil
 }
 
@@ -185,17 +199,37 @@ func (h *httpLink) tell(ctx context.Context, body []byte) error {
 // notify is tell for a notification. That a call was given up is told beside:
 // its caller does not wait for it, and on HTTP no order has to be kept.
 func (h *httpLink) notify(ctx context.Context, method string, body []byte) error {
+	if method == "notifications/cancelled" {
+		return h.callOff(ctx, body, nil)
+	}
 	if err := h.enter(); err != nil {
 		return err
 	}
 	defer h.wg.Done()
-	if method == "notifications/cancelled" {
-		h.wg.Go(func() { h.deliver(context.WithoutCancel(ctx), body) })
-		return nil
-	}
 	if err := h.tell(ctx, body); err != nil {
 		return h.settle(ctx, method, err)
 	}
+	return nil
+}
+
+// callOff tells, beside its caller, that a request was given up, once through is
+// closed; nil: at once.
+func (h *httpLink) callOff(ctx context.Context, body []byte, through <-chan struct{}) error {
+	if err := h.enter(&h.goodbyes); err != nil {
+		return err
+	}
+	go func() {
+		defer h.wg.Done()
+		defer h.goodbyes.Done()
+		if through != nil {
+			select {
+			case <-through:
+			case <-h.lost:
+				return
+			}
+		}
+		h.deliver(context.WithoutCancel(ctx), body)
+	}()
 	return nil
 }
 

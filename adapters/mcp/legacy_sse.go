@@ -114,7 +114,12 @@ func (h *legacySSE) SendNotification(ctx context.Context, n mcp.JSONRPCNotificat
 		return fmt.Errorf("encode %s: %w", n.Method, err)
 	}
 	if id, ok := n.Params.AdditionalFields["requestId"].(int64); ok && n.Method == "notifications/cancelled" {
-		return h.callOff(ctx, id, body)
+		// Once its own POST is through: a server that hears it first would then begin
+		// what nobody wants.
+		h.mu.Lock()
+		through := h.posting[id]
+		h.mu.Unlock()
+		return h.callOff(ctx, body, through)
 	}
 	return h.notify(ctx, n.Method, body)
 }
@@ -272,29 +277,6 @@ func (h *legacySSE) linger(posted <-chan error, cancel context.CancelFunc) {
 		case <-late.C:
 		}
 	})
-}
-
-// callOff tells, beside its caller, that a request was given up, once its own POST
-// is through: a server that hears it first would then begin what nobody wants.
-func (h *legacySSE) callOff(ctx context.Context, id int64, body []byte) error {
-	if err := h.enter(); err != nil {
-		return err
-	}
-	defer h.wg.Done()
-	h.mu.Lock()
-	through := h.posting[id]
-	h.mu.Unlock()
-	h.wg.Go(func() {
-		if through != nil {
-			select {
-			case <-through:
-			case <-h.lost:
-				return
-			}
-		}
-		h.deliver(context.WithoutCancel(ctx), body)
-	})
-	return nil
 }
 
 // read takes what comes on the stream until it ends, and says why.
