@@ -238,9 +238,9 @@ func untilTry(n int, before, then act) act {
 }
 
 // Whatever a provider does, its person reads one sentence, the log knows it by
-// its reference, and the next message is answered.
+// its reference, and the next message is answered. The model's deadlines are short,
+// so the test runs alone.
 func TestEveryFaultOfAModelIsOnePlainOutcome(t *testing.T) {
-	t.Parallel()
 	h := startHostile(t, `, "idle_timeout": "1s", "timeout": "2s"`, "", "")
 	users := make([]*telegram.User, len(modelFaults))
 	for i, c := range modelFaults {
@@ -312,7 +312,7 @@ func TestAStreamCutAtAnyByteIsNoReply(t *testing.T) {
 			case c.whole && name == "answer":
 				c.want = is("Grüße aus Zürich 🎉 — drei Wörter, 东京.")
 			case c.whole:
-				c.want = contains("Got: wrote Käse 🧀 und Brot")
+				c.want = is("Got: wrote Käse 🧀 und Brot") // in the making it ends in a mark
 				runs++
 			}
 			again := cutAfter(recording, n, len(cuts)%2 == 0)
