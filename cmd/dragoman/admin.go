@@ -85,7 +85,7 @@ func withTemporary(ctx context.Context, cfg *config.Config, use func(*sqlstore.S
 func withGateway(ctx context.Context, cfg *config.Config, store *sqlstore.Store, log *slog.Logger, use func(*gateway.Gateway) error) error {
 	if hasStore(cfg) {
 		err := withStore(ctx, cfg, func(kept *sqlstore.Store, _ *slog.Logger) error { return gateway.CopySwitches(ctx, kept, store) })
-		if err != nil {
+		if err != nil && !ports.IsKind(err, ports.KindConflict) { // of a gateway on another data folder it is none of our business
 			return err
 		}
 	}

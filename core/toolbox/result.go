@@ -31,8 +31,8 @@ func failed(err error) ports.CallResult {
 	if !ok {
 		return ports.CallResult{Outcome: ports.CallTransport, Text: "The tool's server failed."}
 	}
-	if kind == ports.KindInvalid || kind == ports.KindProtocol { // in its own words, which may help
-		o.text = strings.TrimSuffix(o.text, ".") + ": " + clip(err.Error(), 500)
+	if kind == ports.KindInvalid {
+		o.text += ": " + clip(err.Error(), 500)
 	}
 	return ports.CallResult{Outcome: o.outcome, Text: o.text}
 }

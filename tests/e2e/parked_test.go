@@ -191,7 +191,7 @@ func TestTheConfigOfTheResumeCounts(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ old, with, want string }{
 		"denied":            {`"gated__asked": "ask"`, `"gated__asked": "deny"`, "The admin does not allow this tool."},
-		"the server is off": {`"trusted": true`, `"enabled": false`, `There is no tool named "gated__asked".`},
+		"the server is off": {`"trusted": true`, `"enabled": false`, `The server "gated" is disabled.`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
