@@ -18,7 +18,7 @@ const (
 // notified runs on the reading goroutine: it notes and returns.
 func (s *session) notified(n mcp.JSONRPCNotification) {
 	switch n.Method {
-	case "notifications/tools/list_changed":
+	case "notifications/tools/list_changed", "notifications/subscriptions/acknowledged":
 		s.toolsChanged()
 	case "notifications/progress":
 		s.progressed(n)

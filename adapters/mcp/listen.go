@@ -15,7 +15,9 @@ const (
 )
 
 // listen keeps a subscription to changes of the tools, until ctx ends (MCP
-// basic/patterns/subscriptions). Legacy servers say changes unasked.
+// basic/patterns/subscriptions). That it is acknowledged counts as a change: what
+// changed before it, since the tools were listed, nobody heard of. Legacy servers
+// say changes unasked.
 func (s *session) listen(ctx context.Context) {
 	if !s.modern || !s.can.toolsChange {
 		return
@@ -37,6 +39,5 @@ func (s *session) listen(ctx context.Context) {
 			return
 		}
 		pause = min(2*pause, lastRelisten)
-		s.toolsChanged() // what changed meanwhile was not heard of
 	}
 }

@@ -58,7 +58,8 @@ func TestAMarkTellsWhoseChildItIs(t *testing.T) {
 
 func TestAChildHasOneMark(t *testing.T) {
 	cfg := peerConfig("good")
-	cfg.Env[childVar] = "what the config says"
+	t.Setenv(childVar, "that of a gateway that started this one")
+	cfg.InheritEnv = append(cfg.InheritEnv, childVar)
 	src, err := New(cfg, Deps{Mark: NewMark(t.TempDir())})
 	if err != nil {
 		t.Fatal(err)
