@@ -201,15 +201,6 @@ func (c *connection) verdict(err error, took time.Duration) error {
 	return nil
 }
 
-// hearWish shows that the server asked to be left alone for a while.
-func (c *connection) hearWish(err error) {
-	var lost *lostError
-	if errors.As(err, &lost) && lost.after > 0 && !lost.sent {
-		c.remark(c.Source.words(err))
-		c.report()
-	}
-}
-
 // bar refuses calls for a while, and then looks again.
 func (c *connection) bar() {
 	c.barred.Store(true)

@@ -79,7 +79,6 @@ func (k *keeper) lend(ctx context.Context, tool string, old *session) (*loan, er
 	return &loan{session: c.session, done: func(err error) {
 		once.Do(func() {
 			settle(c.verdict(err, time.Since(begun)))
-			c.hearWish(err)
 			<-k.slots
 			k.unclaim()
 		})
