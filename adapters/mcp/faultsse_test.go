@@ -26,6 +26,7 @@ func (p *httpPeer) serveOlder(w http.ResponseWriter, r *http.Request, m incoming
 		w.Header().Set("Content-Type", "text/event-stream")
 		fmt.Fprintf(w, "event: endpoint\r\ndata: /messages?session_id=%s\r\n\r\n", w.Header().Get("Mcp-Session-Id"))
 		s.serve(w, r)
+		s.end() // a server does not go on for a client that has left
 	case "POST /messages":
 		p.mu.Lock()
 		s := p.sessions[r.URL.Query().Get("session_id")]
