@@ -76,13 +76,9 @@ func (h *legacySSE) Start(ctx context.Context) error {
 // SendRequest posts one request and waits for its answer on the stream. A
 // lostError says whether the server may have seen the request.
 func (h *legacySSE) SendRequest(ctx context.Context, r transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
-	id, ok := r.ID.Value().(int64)
-	if !ok {
-		return nil, fmt.Errorf("request id %v is not an int64", r.ID)
-	}
-	body, err := json.Marshal(r)
+	id, body, err := encodeRequest(r)
 	if err != nil {
-		return nil, fmt.Errorf("encode %s: %w", r.Method, err)
+		return nil, err
 	}
 	if err := h.enter(); err != nil {
 		return nil, err

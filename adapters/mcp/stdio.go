@@ -118,13 +118,9 @@ func (s *stdio) Start(ctx context.Context) error {
 // ended before it was written is not written any more. A lostError says whether
 // the server may have seen the request.
 func (s *stdio) SendRequest(ctx context.Context, r transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
-	id, ok := r.ID.Value().(int64)
-	if !ok {
-		return nil, fmt.Errorf("request id %v is not an int64", r.ID)
-	}
-	line, err := json.Marshal(r)
+	id, line, err := encodeRequest(r)
 	if err != nil {
-		return nil, fmt.Errorf("encode %s: %w", r.Method, err)
+		return nil, err
 	}
 	answer := make(chan outcome, 1)
 	s.mu.Lock()

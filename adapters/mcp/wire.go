@@ -13,6 +13,19 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
+// encodeRequest gives a request as it goes over the wire, and its id, which is one
+// of ours.
+func encodeRequest(r transport.JSONRPCRequest) (id int64, body []byte, err error) {
+	id, ok := r.ID.Value().(int64)
+	if !ok {
+		return 0, nil, fmt.Errorf("request id %v is not an int64", r.ID)
+	}
+	if body, err = json.Marshal(r); err != nil {
+		return 0, nil, fmt.Errorf("encode %s: %w", r.Method, err)
+	}
+	return id, body, nil
+}
+
 // message is any JSON-RPC message; its members tell which kind it is.
 type message struct {
 	ID     json.RawMessage `json:"id"`
