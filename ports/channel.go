@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 )
 
@@ -190,4 +191,19 @@ type Outgoing struct {
 	Nonce   string          `json:"nonce"` // = Delivery.ID
 	ReplyTo MessageID       `json:"reply_to,omitempty"`
 	Reply   json.RawMessage `json:"reply,omitempty"` // Message.Reply of what is answered
+}
+
+// ParseCommand splits "/name args"; ok is false for a text that is no command. Platforms' own "/name@bot" is undone by
+// their adapters.
+func ParseCommand(text string) (name, args string, ok bool) {
+	text = strings.TrimSpace(text)
+	if !strings.HasPrefix(text, "/") {
+		return "", "", false
+	}
+	name, args, _ = strings.Cut(text[1:], " ")
+	name = strings.ToLower(name)
+	if name == "" || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789_") != "" {
+		return "", "", false
+	}
+	return name, strings.TrimSpace(args), true
 }

@@ -144,6 +144,54 @@ type Audit interface {
 	Entries(ctx context.Context, limit int) ([]AuditEntry, error)
 }
 
+// Usage reads what the turns booked (Change.Usage).
+type Usage interface {
+	// Used sums what was booked at Since or later, by q.By, the most expensive first.
+	Used(ctx context.Context, q UsageQuery) ([]Used, error)
+}
+
+// UsageQuery chooses and groups what was booked. Zero fields choose all.
+type UsageQuery struct {
+	Since   time.Time
+	Person  PersonID
+	Channel string // with Chat: one chat, all its threads together
+	Chat    string
+	Agent   string
+	By      UsageBy
+}
+
+// UsageBy is what usage is grouped by.
+type UsageBy string
+
+const (
+	UsageTotal    UsageBy = ""       // one sum; Key is ""
+	UsageByPerson UsageBy = "person" // Key is the PersonID
+	UsageByChat   UsageBy = "chat"   // Key is ChatKey
+	UsageByAgent  UsageBy = "agent"  // Key is the name in the config, as of a model
+	UsageByModel  UsageBy = "model"
+	UsageByDay    UsageBy = "day"  // Key is 2026-11-22, in the time zone of Since
+	UsageByTurn   UsageBy = "turn" // Key is the turn's id
+)
+
+// ChatKey names a chat in usage: all threads of it together.
+func ChatKey(in Conversation) string { return in.Channel + ":" + in.Chat }
+
+// Used is what one group used.
+type Used struct {
+	Key      string
+	Requests int
+	Tokens
+	Cost     Money
+	Unpriced int // of Requests: their model's price is not known, and Cost lacks them
+}
+
+// Payer is on whose account a request to a model goes.
+type Payer struct {
+	Person PersonID
+	In     Conversation
+	Agent  string
+}
+
 // FeedItem is one line of what a channel of our own shows in a chat.
 type FeedItem struct {
 	Seq   int64 // per chat, from 1; set by the store

@@ -107,6 +107,7 @@ const (
 	StepInput  StepKind = "input"  // messages that joined the turn
 	StepResult StepKind = "result" // what a call gave
 	StepFinal  StepKind = "final"  // what the person is told
+	StepMemo   StepKind = "memo"   // what prompts say from here on instead of the turns before: a summary, or nothing
 )
 
 // Step is a journal row of a turn. Index is from 0 without gaps; Body is
@@ -132,10 +133,15 @@ type Change struct {
 	Audit      []AuditEntry
 }
 
-// Spent is what one model reply of a turn used.
+// Spent is what one request to a model used, a failed one included where it cost
+// something.
 type Spent struct {
-	Step  int
-	Model string
+	Step      int    // of the turn's journal, that the request was made for
+	Agent     string // by its name in the config, as Model is
+	Model     string
+	Cost      Money // 0 where it is not Priced
+	Priced    bool  // the model's price is known
+	Estimated bool  // the provider did not say: Tokens are an estimate
 	Tokens
 }
 
@@ -273,6 +279,24 @@ type About struct {
 	Said   string          // what the person wrote; set where the question is about that
 	At     time.Time       // when they wrote it
 	Reply  json.RawMessage // Message.Reply of what the turn answers
+}
+
+// Busy is what becomes of a message that comes while a turn of its conversation
+// runs.
+type Busy string
+
+const (
+	BusyQueue     Busy = "queue"     // it waits; the next turn takes all that waited
+	BusySteer     Busy = "steer"     // it joins the running turn at its next step; the next turn takes it if there is none
+	BusyInterrupt Busy = "interrupt" // it ends the running turn as superseded, and begins one anew
+	BusyCollect   Busy = "collect"   // as queue, and each turn waits for a second of silence before it begins
+)
+
+// Settings are what the people of a conversation chose for it; "" is as the agent
+// has it.
+type Settings struct {
+	Model string `json:"model,omitempty"` // asked first; by its name in the config
+	Busy  Busy   `json:"busy,omitempty"`
 }
 
 // Field is one value that a question asks for.

@@ -30,7 +30,9 @@ type Store interface {
 
 // Toolbox is the agent's tools.
 type Toolbox interface {
-	Specs() []ports.ToolSpec
+	// Specs lists the tools that the model is shown in a conversation. Their order is
+	// the same from one call to the next.
+	Specs(ctx context.Context, in ports.Conversation) []ports.ToolSpec
 	Check(ctx context.Context, c ports.Call) ports.Ruling
 	Call(ctx context.Context, c ports.ToolCall, host ports.Host) ports.CallResult
 	// Rejoin takes up a call that an earlier process began, where its server still

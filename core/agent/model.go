@@ -20,19 +20,25 @@ const (
 	retryAfterMax = 30 * time.Second
 )
 
-// generate asks the agent's models in order until one replies. A passing fault
-// is tried again, but only as long as nothing of the reply was shown.
+// generate asks for the turn's next reply.
 func (t *turn) generate(ctx context.Context) (ports.ModelReply, error) {
 	if err := t.remember(ctx); err != nil {
 		return ports.ModelReply{}, err
 	}
+	return t.request(ctx, t.prompt, true)
+}
+
+// request asks the agent's models in order until one replies, with the prompt that
+// is made for it; show: the person sees the text as it comes. A passing fault is
+// tried again, but only as long as nothing of the reply was shown.
+func (t *turn) request(ctx context.Context, prompt func(Model) ports.ModelRequest, show bool) (ports.ModelReply, error) {
 	last := error(ports.Errorf(ports.KindNotFound, "model", "the agent has no model"))
 	for _, m := range t.cfg.Models {
-		req := t.prompt(m)
+		req := prompt(m)
 		wait := backoff.NewExponentialBackOff()
 		for try := 1; try <= modelTries; try++ {
 			began := time.Now()
-			reply, shown, err := t.attempt(ctx, m, req)
+			reply, shown, err := t.attempt(ctx, m, req, show)
 			t.meter.Model(m.Name, asked(err), reply.Usage)
 			if err == nil {
 				t.log.Info("model_replied", "model", m.Name, "attempt", try, "calls", len(reply.Calls), "dur", time.Since(began),
@@ -61,7 +67,7 @@ func (t *turn) generate(ctx context.Context) (ports.ModelReply, error) {
 }
 
 // attempt makes one request and shows its text as it comes.
-func (t *turn) attempt(ctx context.Context, m Model, req ports.ModelRequest) (reply ports.ModelReply, shown bool, err error) {
+func (t *turn) attempt(ctx context.Context, m Model, req ports.ModelRequest, show bool) (reply ports.ModelReply, shown bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var began atomic.Bool // text was shown
@@ -69,7 +75,7 @@ func (t *turn) attempt(ctx context.Context, m Model, req ports.ModelRequest) (re
 	landing := guard.Start(ctx, guard.Grace, t.leaks, "model", func(ctx context.Context) (ports.ModelReply, error) {
 		var text strings.Builder
 		return m.Port.Generate(ctx, req, func(delta string) {
-			if delta == "" || ctx.Err() != nil {
+			if !show || delta == "" || ctx.Err() != nil {
 				return
 			}
 			began.Store(true)

@@ -97,7 +97,7 @@ func (t *turn) prompt(m Model) ports.ModelRequest {
 	for _, p := range t.past {
 		all = append(all, p.entries...)
 	}
-	return ports.ModelRequest{System: system, Entries: append(all, list...), Tools: t.tools.Specs()}
+	return ports.ModelRequest{System: system, Entries: append(all, list...), Tools: t.tools.Specs(t.lane, t.lease.In)}
 }
 
 // told is a turn as the model is told of it.

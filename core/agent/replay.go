@@ -16,7 +16,7 @@ const replayFor = time.Minute
 
 // Rules is what a toolbox says of a call before it runs.
 type Rules interface {
-	Specs() []ports.ToolSpec
+	Specs(ctx context.Context, in ports.Conversation) []ports.ToolSpec
 	Check(ctx context.Context, c ports.Call) ports.Ruling
 }
 

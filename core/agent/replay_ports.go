@@ -78,7 +78,9 @@ func (b replayTools) Rejoin(context.Context, ports.ToolCall, ports.Host) (ports.
 	return ports.CallResult{}, false
 }
 
-func (b replayTools) Specs() []ports.ToolSpec { return b.p.rules.Specs() }
+func (b replayTools) Specs(ctx context.Context, in ports.Conversation) []ports.ToolSpec {
+	return b.p.rules.Specs(ctx, in)
+}
 
 // Check asks today's rules. What only a server or its schema could say is as it was.
 func (b replayTools) Check(ctx context.Context, c ports.Call) ports.Ruling {

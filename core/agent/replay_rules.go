@@ -120,7 +120,7 @@ func RulesOf(rec ports.Recording) Rules {
 
 type rulesOf map[string]UsedTool
 
-func (rulesOf) Specs() []ports.ToolSpec { return nil }
+func (rulesOf) Specs(context.Context, ports.Conversation) []ports.ToolSpec { return nil }
 
 func (r rulesOf) Check(_ context.Context, c ports.Call) ports.Ruling {
 	u, ok := r[c.Name]

@@ -1,7 +1,6 @@
 package inbox
 
 import (
-	"strings"
 	"time"
 
 	"dragoman/ports"
@@ -31,7 +30,7 @@ func Matcher(asks Asks, command Command, render Render) func(ports.Sight, Verdic
 		if m.Choice != nil {
 			return asks.Press(s, v.Person, edit)
 		}
-		name, args, ok := parseCommand(m.Text)
+		name, args, ok := ports.ParseCommand(m.Text)
 		if v.Welcome {
 			name, args, ok = "start", "", true
 		}
@@ -48,21 +47,6 @@ func Matcher(asks Asks, command Command, render Render) func(ports.Sight, Verdic
 		}
 		return ports.Route{Kind: ports.RouteLane, Person: v.Person}
 	}
-}
-
-// parseCommand splits "/name args". Platforms' own "/name@bot" is undone by
-// their adapters.
-func parseCommand(text string) (name, args string, ok bool) {
-	text = strings.TrimSpace(text)
-	if !strings.HasPrefix(text, "/") {
-		return "", "", false
-	}
-	name, args, _ = strings.Cut(text[1:], " ")
-	name = strings.ToLower(name)
-	if name == "" || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789_") != "" {
-		return "", "", false
-	}
-	return name, strings.TrimSpace(args), true
 }
 
 // stop routes a /stop: to the open question of its person, else to the lane,

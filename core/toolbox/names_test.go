@@ -134,7 +134,7 @@ func TestAServerCannotShakeOffADeny(t *testing.T) {
 		}
 	}
 	v := b.View(Filter{Deny: []string{"f__hidden_a", "f__plain"}}, nil)
-	for _, s := range v.Specs() {
+	for _, s := range v.Specs(t.Context(), ports.Conversation{}) {
 		if strings.Contains(s.Name, "hidden") || s.Name == "f__plain" {
 			t.Errorf("the agent sees %s", s.Name)
 		}

@@ -150,7 +150,7 @@ func TestAnAgentSeesItsOwnTools(t *testing.T) {
 	b.Add(Source{Name: "b"}).Register(named("yes"))
 	v := b.View(Filter{Allow: []string{"*"}, Deny: []string{"*__hidden"}}, []string{"a"})
 	var got []string
-	for _, s := range v.Specs() {
+	for _, s := range v.Specs(t.Context(), ports.Conversation{}) {
 		got = append(got, s.Name)
 	}
 	if want := []string{"a__yes", "time"}; !reflect.DeepEqual(got, want) {

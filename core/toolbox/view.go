@@ -22,8 +22,9 @@ func (b *Toolbox) View(f Filter, servers []string) *View {
 	return &View{box: b, filter: f, servers: servers}
 }
 
-// Specs lists the tools for the model, by name. Denied ones are not shown.
-func (v *View) Specs() []ports.ToolSpec {
+// Specs lists the tools that the model is shown in a conversation, by name. Denied
+// ones are not.
+func (v *View) Specs(_ context.Context, _ ports.Conversation) []ports.ToolSpec {
 	v.box.mu.RLock()
 	defer v.box.mu.RUnlock()
 	var list []ports.ToolSpec
