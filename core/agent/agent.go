@@ -13,6 +13,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"time"
 
 	"dragoman/core/internal/guard"
@@ -77,17 +78,35 @@ type Model struct {
 	Name          string
 	Port          ports.ModelPort
 	ContextTokens int
+	Facts         ports.ModelFacts
+	Health        *Health // the same in each agent that has the model; nil: one of its own
 }
 
 // Config of an agent.
 type Config struct {
-	Name         string
-	Models       []Model // in order of fallback
-	Instructions string
-	MaxSteps     int           // model replies in one turn
-	TurnTimeout  time.Duration // of one activation: waiting for a person does not count
-	StaleAfter   time.Duration // what was written longer ago is asked about before anything is done; 0 = nothing is
+	Name          string
+	Models        []Model // in order of fallback
+	Instructions  string
+	MaxSteps      int           // model replies in one turn
+	TurnTimeout   time.Duration // of one activation: waiting for a person does not count
+	StaleAfter    time.Duration // what was written longer ago is asked about before anything is done; 0 = nothing is
+	Busy          ports.Busy    // what becomes of messages that come while a turn runs; "" = they wait
+	OnToolFailure OnToolFailure
+	Purse         Purse // nil = no limit
+	// Settings are what the people of a conversation chose; nil = nothing.
+	Settings func(ctx context.Context, in ports.Conversation) (ports.Settings, error)
+	// Tell has the admins told something, once for a key. It returns at once; nil:
+	// only the log has it.
+	Tell func(ctx context.Context, key, text string)
 }
+
+// OnToolFailure is what a turn does when a tool fails.
+type OnToolFailure string
+
+const (
+	TellModel OnToolFailure = "tell_model" // and go on; "" is the same
+	StopTurn  OnToolFailure = "stop"       // and end the turn, once the round is done
+)
 
 // Agent runs turns. Safe for many goroutines.
 type Agent struct {
@@ -105,6 +124,12 @@ type Agent struct {
 
 // New makes an Agent.
 func New(cfg Config, store Store, tools Toolbox, asker Asker, outbox Outbox, leaks *guard.Leaks, meter Meter, log *slog.Logger) *Agent {
+	cfg.Models = slices.Clone(cfg.Models)
+	for i := range cfg.Models {
+		if cfg.Models[i].Health == nil {
+			cfg.Models[i].Health = NewHealth()
+		}
+	}
 	return &Agent{cfg: cfg, store: store, tools: tools, asker: asker, outbox: outbox, leaks: leaks, meter: meter, log: log}
 }
 
@@ -118,6 +143,7 @@ func (a *Agent) Turn(ctx context.Context, l ports.Lease, w ports.Work, news <-ch
 	defer cancel()
 	t.live = a.outbox.Live(ctx, l, t.preview(w.Preview))
 	defer t.live.Close()
+	t.yield(ctx, w.Waiting)
 	began := time.Now()
 	t.log.Info("turn_started", "steps", len(t.steps), "deaths", w.Deaths.All)
 	end, err := t.run(ctx)

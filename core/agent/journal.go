@@ -66,6 +66,21 @@ func (r *round) open() bool {
 	return false
 }
 
+// failed is the name of the first tool that failed in the round: one that never
+// ran, or that its person refused or ended, did not.
+func (r *round) failed() string {
+	for i, c := range r.calls {
+		if c.result == nil {
+			continue
+		}
+		switch c.result.Outcome {
+		case ports.CallToolError, ports.CallTimeout, ports.CallTransport, ports.CallProtocol:
+			return r.reply.Calls[i].Name
+		}
+	}
+	return ""
+}
+
 // lastRound reads the journal's last reply and what followed it, nil if the
 // model has not replied yet.
 func lastRound(steps []ports.Step) (*round, error) {

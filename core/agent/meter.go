@@ -28,7 +28,7 @@ func asked(err error) string {
 	switch {
 	case err == nil:
 		return "ok"
-	case errors.Is(err, errStopped), errors.As(err, &ours):
+	case errors.Is(err, errStopped), errors.Is(err, errInterrupted), errors.As(err, &ours):
 		return ports.KindCancelled.String()
 	}
 	return ports.KindOf(err).String()

@@ -129,14 +129,14 @@ func (t *turn) land(r *round, f flights, l landed) {
 	t.settle(r, l.call, l.result)
 }
 
-// leave ends a round whose calls still run: a stopped turn grants them a moment,
+// leave ends a round whose calls still run: a turn that its person ends grants them a moment,
 // then they are cancelled; with the lane's end nobody waits for them.
 func (t *turn) leave(r *round, f flights, cancel context.CancelCauseFunc, why error) error {
-	if !t.stopped {
+	if !t.stopped && !t.interrupted {
 		cancel(ports.ErrLeaving)
 		return why
 	}
-	cancel(errStopped)
+	cancel(why)
 	timer := time.NewTimer(stopGrace)
 	defer timer.Stop()
 	for len(f.open) > 0 {

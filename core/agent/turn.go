@@ -35,18 +35,20 @@ type turn struct {
 	news   <-chan struct{}
 	relook <-chan time.Time // set after a look that failed
 
-	taken    []ports.Inbox // the turn's messages
-	joining  []ports.Inbox // messages that join once the open round is done
-	steps    []ports.Step  // the journal: what is stored, then what pending adds
-	pending  ports.Change  // what the next commit adds
-	question *ports.Question
-	stopped  bool
-	idle     bool                 // began with a stop and has nothing to stop
-	givenUp  bool                 // too many processes died of it
-	old      age                  // how old is what it is about to do
-	past     []told               // the finished turns before it; nil = not read yet
-	last     string               // the last of them
-	rulings  map[int]ports.Ruling // of the open round, by call; decided anew in each activation
+	taken       []ports.Inbox // the turn's messages
+	joining     []ports.Inbox // messages that join once the open round is done
+	steps       []ports.Step  // the journal: what is stored, then what pending adds
+	pending     ports.Change  // what the next commit adds
+	question    *ports.Question
+	stopped     bool
+	interrupted bool                 // its person wrote something that counts more
+	fellBack    bool                 // the last reply is not of the model that was to be asked first
+	idle        bool                 // began with a stop and has nothing to stop
+	givenUp     bool                 // too many processes died of it
+	old         age                  // how old is what it is about to do
+	past        []told               // the finished turns before it; nil = not read yet
+	last        string               // the last of them
+	rulings     map[int]ports.Ruling // of the open round, by call; decided anew in each activation
 }
 
 // ending is how an activation ends.
@@ -179,6 +181,9 @@ func (t *turn) run(ctx context.Context) (end ending, err error) {
 		case t.stopped:
 			t.cancelOpen(r, textCancelled, textNotStarted)
 			return ending{outcome: ports.OutcomeStopped, text: textStopped}, nil
+		case t.interrupted:
+			t.cancelOpen(r, textOverridden, textNotBegun)
+			return ending{outcome: ports.OutcomeSuperseded, text: textInterruptedBy}, nil
 		case t.old != fresh:
 			var over bool
 			if end, over, err = t.stale(ctx, r); over {
@@ -186,6 +191,8 @@ func (t *turn) run(ctx context.Context) (end ending, err error) {
 			}
 		case r != nil && r.open():
 			err = t.round(ctx, r)
+		case t.cfg.OnToolFailure == StopTurn && r != nil && r.failed() != "":
+			return t.failed(&toolFailure{r.failed()}), nil
 		default:
 			if end, err = t.reply(ctx); end.outcome != "" {
 				return end, nil
@@ -194,7 +201,7 @@ func (t *turn) run(ctx context.Context) (end ending, err error) {
 		switch {
 		case errors.Is(err, errParked):
 			return ending{parked: true}, nil
-		case errors.Is(err, errStopped):
+		case errors.Is(err, errStopped), errors.Is(err, errInterrupted):
 			continue
 		case err != nil && errors.Is(context.Cause(ctx), errTurnTimeout):
 			r, _ := lastRound(t.steps)
@@ -222,10 +229,13 @@ func (t *turn) reply(ctx context.Context) (ending, error) {
 	if t.replies() >= t.cfg.MaxSteps {
 		return t.failed(errTooManySteps), nil
 	}
+	if err := t.steer(ctx); err != nil {
+		return ending{}, err
+	}
 	got, err := t.generate(ctx)
 	var ours *storeFault
 	switch {
-	case errors.As(err, &ours), errors.Is(err, errStopped):
+	case errors.As(err, &ours), errors.Is(err, errStopped), errors.Is(err, errInterrupted):
 		return ending{}, err
 	case ctx.Err() != nil:
 		return ending{}, ctx.Err()
@@ -234,7 +244,6 @@ func (t *turn) reply(ctx context.Context) (ending, error) {
 	}
 	clear(t.rulings)
 	sanitize(&got)
-	t.pending.Usage = append(t.pending.Usage, ports.Spent{Step: len(t.steps), Model: got.Model, Tokens: got.Usage})
 	t.add(ports.StepReply, 0, replyBody{V: bodyVersion, Text: got.Text, Calls: got.Calls, State: got.State, Model: got.Model, Stop: got.Stop})
 	if len(got.Calls) > 0 {
 		return ending{}, nil
@@ -242,6 +251,9 @@ func (t *turn) reply(ctx context.Context) (ending, error) {
 	text := got.Text
 	if got.Stop == ports.StopLength {
 		text += textCut
+	}
+	if t.fellBack && !t.spokeLast(got.Model) {
+		text += fmt.Sprintf(textFellBack, got.Model)
 	}
 	return ending{outcome: ports.OutcomeAnswered, text: text}, nil
 }
@@ -368,29 +380,46 @@ func wait[T any](ctx context.Context, t *turn, c <-chan T) (v T, err error) {
 		case <-ctx.Done():
 			return v, ctx.Err()
 		}
-		if err := t.look(ctx); err != nil {
+		if _, err := t.look(ctx); err != nil {
 			return v, err
 		}
 	}
 }
 
-// look reads what came in. Its error is errStopped, or a lease that is lost: a
-// store that cannot be read now is asked again, and nothing that runs is given up.
-func (t *turn) look(ctx context.Context) error {
+// look reads what came in. Its error is errStopped, errInterrupted, or a lease that
+// is lost: a store that cannot be read now is asked again, and nothing that runs is
+// given up.
+func (t *turn) look(ctx context.Context) (waiting []ports.Inbox, err error) {
 	t.relook = nil
 	w, err := guard.Read(ctx, t.leaks, "store_load", func(ctx context.Context) (ports.Work, error) { return t.store.Load(ctx, t.lease) })
 	switch {
 	case ports.IsKind(err, ports.KindFenced):
-		return &storeFault{err}
+		return nil, &storeFault{err}
 	case err != nil:
 		t.log.Warn("look_failed", "kind", ports.KindOf(err), "err", err)
 		t.relook = time.After(lookAgain)
-		return nil
+		return nil, nil
 	}
 	if t.heed(w.Waiting); t.stopped {
-		return errStopped
+		return nil, errStopped
 	}
-	return nil
+	if t.yield(ctx, w.Waiting); t.interrupted {
+		return nil, errInterrupted
+	}
+	return w.Waiting, nil
+}
+
+// spokeLast reports whether the conversation's last reply before this turn is of
+// this model.
+func (t *turn) spokeLast(model string) bool {
+	for _, p := range slices.Backward(t.past) {
+		for _, e := range slices.Backward(p.entries) {
+			if e.Model != "" {
+				return e.Model == model
+			}
+		}
+	}
+	return false
 }
 
 func (t *turn) replies() int {

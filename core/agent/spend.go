@@ -1,0 +1,138 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+
+	"dragoman/ports"
+)
+
+// Purse is the money that the admin lets people spend in a day. Safe for many
+// goroutines.
+type Purse interface {
+	// Capped reports whether there is any limit.
+	Capped() bool
+	// Reserve sets the worst case of one request aside; keep must be left beside it.
+	// Its error is a *ports.SpendCap where the money is not there, else the store's.
+	Reserve(ctx context.Context, p ports.Payer, worst, keep ports.Money) (Hold, error)
+}
+
+// Hold is money set aside for one request.
+type Hold interface {
+	// Settle books what the request cost and frees the rest. Call it once.
+	Settle(cost ports.Money)
+}
+
+// unlimited is the hold of who has no limit.
+type unlimited struct{}
+
+func (unlimited) Settle(ports.Money) {}
+
+var (
+	errOverspent = errors.New("the day's budget is used up")
+	errUnpriced  = errors.New("there is a budget, and no model's price is known")
+)
+
+const (
+	// worstBytesPerToken is what text takes at worst; see bytesPerToken for what it
+	// takes mostly.
+	worstBytesPerToken = 2
+	// mediaTokens is what an image or a sound takes, at the large end.
+	mediaTokens = 3000
+	// replyTokens bounds a reply of a model that is not known to bound it itself.
+	replyTokens = 4096
+)
+
+// textLastWords is the end of the prompt of an answer that is the last one that
+// the day's budget has room for.
+const textLastWords = "[The gateway: the budget for today is nearly used up, so no tool can be called any more. Answer now, with what you know, and say what is left undone.]"
+
+// afford sets aside what a request may cost at worst. Where it would leave nothing
+// for a final answer it becomes that answer: req may no longer call tools.
+func (t *turn) afford(ctx context.Context, m Model, req *ports.ModelRequest, q *query) (Hold, error) {
+	if t.cfg.Purse == nil || !t.cfg.Purse.Capped() {
+		return unlimited{}, nil
+	}
+	if m.Facts.Price == nil {
+		return nil, ports.Errorf(ports.KindForbidden, "spend", "model %s: %w", m.Name, errUnpriced)
+	}
+	if req.MaxTokens == 0 {
+		req.MaxTokens = cmp.Or(m.Facts.MaxTokens, replyTokens)
+	}
+	worst := worstCost(*m.Facts.Price, *req)
+	keep := worst
+	if len(req.Tools) == 0 || req.NoCalls {
+		keep = 0 // it is a final answer
+	}
+	hold, err := t.reserve(ctx, worst, keep)
+	if !errors.Is(err, errOverspent) || keep == 0 || !q.show {
+		return hold, err
+	}
+	last := *req
+	last.NoCalls = true
+	last.Entries = append(slices.Clip(req.Entries), ports.Entry{Role: ports.RoleUser, Text: textLastWords})
+	if hold, err = t.reserve(ctx, worstCost(*m.Facts.Price, last), 0); err == nil {
+		t.log.Warn("budget_nearly_used", "model", m.Name)
+		*req = last
+	}
+	return hold, err
+}
+
+func (t *turn) reserve(ctx context.Context, worst, keep ports.Money) (Hold, error) {
+	hold, err := t.cfg.Purse.Reserve(ctx, ports.Payer{Person: t.person, In: t.lease.In, Agent: t.cfg.Name}, worst, keep)
+	var over *ports.SpendCap
+	switch {
+	case errors.As(err, &over):
+		t.log.Warn("spend_cap_reached", "cap", over.Cap, "limit", over.Limit.Dollars(), "spent", over.Spent.Dollars(), "worst", worst.Dollars())
+		return nil, &ports.Error{Kind: ports.KindForbidden, Op: "spend", Err: errors.Join(errOverspent, err)}
+	case err != nil:
+		return nil, &storeFault{err}
+	}
+	return hold, nil
+}
+
+// worstCost is what a request costs at most.
+func worstCost(p ports.Price, req ports.ModelRequest) ports.Money {
+	p.Input = max(p.Input, p.CacheWrite)
+	return p.Cost(ports.Tokens{Input: requestBytes(req)/worstBytesPerToken + mediaTokens*media(req), Output: req.MaxTokens})
+}
+
+// requestBytes is the size of a request's text.
+func requestBytes(req ports.ModelRequest) int {
+	n := len(req.System) + size(req.Entries)
+	for _, s := range req.Tools {
+		n += len(s.Name) + len(s.Description) + len(s.InputSchema)
+	}
+	return n
+}
+
+func media(req ports.ModelRequest) int {
+	n := 0
+	for _, e := range req.Entries {
+		n += len(e.Blocks)
+	}
+	return n
+}
+
+// book notes what a request used, for the next commit. What a provider did not
+// say is estimated: a reply that broke off is paid for as well.
+func (t *turn) book(m Model, req ports.ModelRequest, reply ports.ModelReply, heard int64, err error) ports.Spent {
+	s := ports.Spent{Step: len(t.steps), Agent: t.cfg.Name, Model: m.Name, Tokens: reply.Usage}
+	if s.Input == 0 && s.Output == 0 && (err == nil || heard > 0) {
+		s.Estimated = true
+		said := int(heard)
+		for _, c := range reply.Calls {
+			said += len(c.Name) + len(c.Arguments)
+		}
+		s.Tokens = ports.Tokens{Input: requestBytes(req)/bytesPerToken + mediaTokens*media(req), Output: said/bytesPerToken + 1}
+	}
+	if s.Priced = m.Facts.Price != nil; s.Priced {
+		s.Cost = m.Facts.Price.Cost(s.Tokens)
+	}
+	if s.Tokens != (ports.Tokens{}) {
+		t.pending.Usage = append(t.pending.Usage, s)
+	}
+	return s
+}
