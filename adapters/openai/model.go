@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"time"
 
+	"dragoman/adapters/internal/toolschema"
 	"dragoman/ports"
 )
 
@@ -17,7 +18,7 @@ type Model struct {
 	official bool
 	endpoint string
 	client   *http.Client
-	tools    toolCache
+	tools    *toolschema.Tools
 	slots    chan struct{} // one element per request under way
 	log      *slog.Logger
 }
@@ -44,6 +45,7 @@ func newModel(cfg Config, base *url.URL, transport http.RoundTripper, log *slog.
 		official: base.Host == officialHost,
 		endpoint: base.JoinPath("chat", "completions").String(),
 		client:   &http.Client{Transport: transport, CheckRedirect: sameOrigin},
+		tools:    toolschema.NewTools(toolschema.ForOpenAI, toolschema.Chat),
 		slots:    make(chan struct{}, cfg.MaxConcurrency),
 		log:      log.With(slog.String("model", name)),
 	}

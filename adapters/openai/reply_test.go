@@ -192,3 +192,18 @@ func TestLogsNeitherTextNorKey(t *testing.T) {
 		t.Error(log.String())
 	}
 }
+
+func canonical(t *testing.T, text string) string {
+	t.Helper()
+	dec := json.NewDecoder(strings.NewReader(text))
+	dec.UseNumber()
+	var v any
+	if err := dec.Decode(&v); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}

@@ -93,7 +93,7 @@ func (m *Model) body(r ports.ModelRequest) ([]byte, error) {
 	raw = raw[:len(raw)-1] // its brace: more follows
 	if len(r.Tools) > 0 {
 		raw = append(raw, `,"tools":[`...)
-		if raw, err = m.tools.appendTools(raw, r.Tools); err != nil {
+		if raw, err = m.tools.Append(raw, r.Tools); err != nil {
 			return nil, fmt.Errorf("%w: %w", errEncode, err)
 		}
 		raw = append(raw, ']')

@@ -2,78 +2,11 @@ package openai
 
 import (
 	"bytes"
-	"encoding/json"
-	"fmt"
-	"strings"
 	"sync"
 	"testing"
 
-	"dragoman/ports"
+	"dragoman/adapters/internal/toolschema"
 )
-
-// TestToolsAreKept holds what the cache gives against a cache that has just been made.
-func TestToolsAreKept(t *testing.T) {
-	schema := func(property string) json.RawMessage {
-		return json.RawMessage(`{"type":"object","properties":{"` + property + `":{"type":"string"}}}`)
-	}
-	base := ports.ToolSpec{Name: "n", Description: "d", InputSchema: schema("a")}
-	var c toolCache
-	first, err := c.tool(base)
-	if err != nil {
-		t.Fatal(err)
-	}
-	same := ports.ToolSpec{Name: "n", Description: "d", InputSchema: bytes.Clone(base.InputSchema), Title: "another", Server: "s"}
-	second, err := c.tool(same)
-	if err != nil || &first[0] != &second[0] {
-		t.Errorf("an equal tool was made anew: %s %v", second, err)
-	}
-	for _, other := range []ports.ToolSpec{
-		{Name: "m", Description: "d", InputSchema: schema("a")},
-		{Name: "n", Description: "e", InputSchema: schema("a")},
-		{Name: "n", Description: "d", InputSchema: schema("b")},
-		{Name: "nd", InputSchema: schema("a")},
-		{Name: "n"},
-	} {
-		got, err := c.tool(other)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want, err := new(toolCache).tool(other)
-		if err != nil || !bytes.Equal(got, want) || bytes.Equal(got, first) {
-			t.Errorf("%+v gives %s, not %s (%v)", other, got, want, err)
-		}
-	}
-}
-
-func TestAToolIsWrittenWithoutEscapes(t *testing.T) {
-	raw, err := new(toolCache).tool(ports.ToolSpec{Name: "n", Description: "a<b", InputSchema: json.RawMessage(`{"properties":{"a":{"pattern":"<&>","maximum":9007199254740993}}}`)})
-	want := `{"function":{"name":"n","description":"a<b","parameters":{"properties":{"a":{"maximum":9007199254740993,"pattern":"<&>"}},"type":"object"}},"type":"function"}`
-	if err != nil || string(raw) != want {
-		t.Errorf("%s %v", raw, err)
-	}
-}
-
-func TestKeptToolsAreBounded(t *testing.T) {
-	var c toolCache
-	long := strings.Repeat("x", 1<<20)
-	for i := range 40 {
-		if _, err := c.tool(ports.ToolSpec{Name: fmt.Sprint(i), Description: long}); err != nil {
-			t.Fatal(err)
-		}
-		size := 0
-		for key, raw := range c.done {
-			size += len(key.name) + len(key.description) + len(key.schema) + len(raw)
-		}
-		if size != c.size || size > maxKept || size == 0 {
-			t.Fatalf("%d bytes are kept after %d tools, and %d are counted", size, i+1, c.size)
-		}
-	}
-	kept := len(c.done)
-	raw, err := c.tool(ports.ToolSpec{Name: "huge", Description: strings.Repeat(long, 17)})
-	if err != nil || len(raw) < 17<<20 || len(c.done) != kept {
-		t.Errorf("a tool larger than the cache: %d bytes, %v, %d kept", len(raw), err, len(c.done))
-	}
-}
 
 func TestManyAskForToolsAtOnce(t *testing.T) {
 	m := testModel(t, "http://model.test/v1")
@@ -82,7 +15,7 @@ func TestManyAskForToolsAtOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.tools = toolCache{}
+	m.tools = toolschema.NewTools(toolschema.ForOpenAI, toolschema.Chat)
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {

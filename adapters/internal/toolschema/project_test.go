@@ -1,4 +1,4 @@
-package openai
+package toolschema
 
 import (
 	"encoding/json"
@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestProjectSchema(t *testing.T) {
+func TestProject(t *testing.T) {
 	for _, c := range []struct{ name, in, want string }{
 		{"nothing", ``, `{"type":"object","properties":{}}`},
 		{"no object", `[1]`, `{"type":"object","properties":{}}`},
@@ -47,10 +47,7 @@ func TestProjectSchema(t *testing.T) {
 			`{"type":"object","properties":{"a":{},"b":{"type":["string"]},"c":{}}}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := json.Marshal(projectSchema(json.RawMessage(c.in)))
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := Project(ForOpenAI, json.RawMessage(c.in)).Schema
 			if want := canonical(t, c.want); string(got) != want {
 				t.Errorf("got  %s\nwant %s", got, want)
 			}
@@ -58,23 +55,23 @@ func TestProjectSchema(t *testing.T) {
 	}
 }
 
-func TestProjectSchemaIsBounded(t *testing.T) {
+func TestProjectIsBounded(t *testing.T) {
 	deep := strings.Repeat(`{"properties":{"a":`, 2000) + `{}` + strings.Repeat(`}}`, 2000)
 	bomb := `{"$defs":{"a":{"allOf":[{"$ref":"#/$defs/a"},{"$ref":"#/$defs/a"},{"$ref":"#/$defs/a"}]}},"$ref":"#/$defs/a"}`
 	for name, in := range map[string]string{"deep": deep, "bomb": bomb} {
-		out, err := json.Marshal(projectSchema(json.RawMessage(in)))
-		if err != nil || len(out) > len(in)+1000 {
-			t.Errorf("%s: %d bytes became %d, %v", name, len(in), len(out), err)
+		out := Project(ForOpenAI, json.RawMessage(in)).Schema
+		if len(out) > len(in)+1000 {
+			t.Errorf("%s: %d bytes became %d", name, len(in), len(out))
 		}
 	}
 }
 
-// FuzzProjectSchema holds the projection to what the wire demands of the root.
-func FuzzProjectSchema(f *testing.F) {
+// FuzzProject holds the projection to what the wire demands of the root.
+func FuzzProject(f *testing.F) {
 	f.Add(`{"oneOf":[{"$ref":"#"},{"properties":{"a":[]}}]}`)
 	f.Add(`{"$ref":"#/properties/a/~0~1","properties":{"a":{"items":[{}],"exclusiveMinimum":true}}}`)
 	f.Fuzz(func(t *testing.T, in string) {
-		out := projectSchema(json.RawMessage(in))
+		out := project(json.RawMessage(in))
 		if out["type"] != "object" {
 			t.Errorf("type %v", out["type"])
 		}
@@ -96,7 +93,7 @@ func FuzzProjectSchema(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if second, _ := json.Marshal(projectSchema(json.RawMessage(in))); string(first) != string(second) {
+		if second, _ := json.Marshal(project(json.RawMessage(in))); string(first) != string(second) {
 			t.Errorf("two results:\n%s\n%s", first, second)
 		}
 	})

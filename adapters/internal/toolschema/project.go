@@ -1,4 +1,4 @@
-package openai
+package toolschema
 
 import (
 	"bytes"
@@ -16,17 +16,35 @@ const (
 	maxUnfolded    = 200
 )
 
-// projectSchema turns a tool's own input schema into what this wire takes: one
-// tool that it refuses would fail every request, since the list goes with each.
-// The projection is looser than the original, never stricter; arguments are
-// checked against the original elsewhere. It is pure; equal schemas give equal
-// results.
+// Profile is the rules of a provider.
+type Profile int
+
+const (
+	ForOpenAI    Profile = iota // and everyone who speaks its wires, but for Gemini
+	ForAnthropic                // messages
+	ForGemini                   // generativelanguage.googleapis.com, its OpenAI-compatible endpoint included
+)
+
+// Projection is a schema as a provider takes it.
+type Projection struct {
+	Schema json.RawMessage // an object's schema
+}
+
+// Project turns a tool's own input schema into what the profile's provider takes.
 //
 // At the top it makes sure of type object and properties, and merges a $ref,
 // oneOf, anyOf and allOf into the root. Everywhere it drops what is no schema,
 // gives arrays their items, drops references that lead nowhere or abroad, and
 // puts draft 4's boolean exclusive bounds right.
-func projectSchema(pristine json.RawMessage) map[string]any {
+func Project(_ Profile, pristine json.RawMessage) Projection {
+	schema, err := encode(project(pristine))
+	if err != nil { // there is nothing in it that JSON has no form for
+		schema = json.RawMessage(`{"properties":{},"type":"object"}`)
+	}
+	return Projection{Schema: schema}
+}
+
+func project(pristine json.RawMessage) map[string]any {
 	dec := json.NewDecoder(bytes.NewReader(pristine))
 	dec.UseNumber() // a float64 would round large integers
 	var root map[string]any
