@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"dragoman/adapters/internal/wire"
 	"dragoman/ports"
 )
 
@@ -18,7 +19,6 @@ var benchFrames = map[string]string{
 
 // BenchmarkFrame is what each piece of a reply costs.
 func BenchmarkFrame(b *testing.B) {
-	m := testModel(b, "http://model.test/v1")
 	for name, frame := range benchFrames {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
@@ -27,7 +27,7 @@ func BenchmarkFrame(b *testing.B) {
 				if i%1000 == 0 { // as long as a long reply
 					r = newReply("m", nil)
 				}
-				if err := m.frame(r, []byte(frame)); err != nil {
+				if err := r.Read(wire.Event{Data: []byte(frame)}); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+
+	"dragoman/adapters/internal/wire"
 )
 
 // chunk is a frame of the stream, as far as it is read here. Providers fill it in
@@ -16,16 +18,16 @@ type chunk struct {
 }
 
 type choice struct {
-	Index        looseInt  `json:"index"`
-	Delta        delta     `json:"delta"`
-	FinishReason looseText `json:"finish_reason"`
+	Index        wire.LooseInt  `json:"index"`
+	Delta        delta          `json:"delta"`
+	FinishReason wire.LooseText `json:"finish_reason"`
 }
 
 type usage struct {
-	PromptTokens        looseInt `json:"prompt_tokens"`
-	CompletionTokens    looseInt `json:"completion_tokens"`
+	PromptTokens        wire.LooseInt `json:"prompt_tokens"`
+	CompletionTokens    wire.LooseInt `json:"completion_tokens"`
 	PromptTokensDetails struct {
-		CachedTokens looseInt `json:"cached_tokens"`
+		CachedTokens wire.LooseInt `json:"cached_tokens"`
 	} `json:"prompt_tokens_details"`
 }
 
@@ -68,12 +70,12 @@ func readChunk(data []byte) (chunk, error) {
 // UnmarshalJSON keeps the fields that the standard does not have, which a struct
 // with tags would drop. It never fails.
 func (d *delta) UnmarshalJSON(raw []byte) error {
-	for name, value := range members(raw) {
+	for name, value := range wire.Members(raw) {
 		switch string(name) {
 		case "content":
 			d.content = spoken(value)
 		case "refusal":
-			d.refusal = plain(value)
+			d.refusal = wire.Plain(value)
 		case "tool_calls":
 			_ = json.Unmarshal(value, &d.calls) // it is JSON; what is no list holds no call
 		case "role", "function_call": // the standard's own, and nothing to us
@@ -87,17 +89,17 @@ func (d *delta) UnmarshalJSON(raw []byte) error {
 // UnmarshalJSON does for a call what it does for a delta.
 func (f *fragment) UnmarshalJSON(raw []byte) error {
 	f.object = raw[0] == '{'
-	for name, value := range members(raw) {
+	for name, value := range wire.Members(raw) {
 		switch string(name) {
 		case "index":
-			f.index = whole(value)
+			f.index = wire.Whole(value)
 		case "id":
-			f.id = plain(value)
+			f.id = wire.Plain(value)
 		case "function":
-			for name, value := range members(value) {
+			for name, value := range wire.Members(value) {
 				switch string(name) {
 				case "name":
-					f.name = plain(value)
+					f.name = wire.Plain(value)
 				case "arguments":
 					f.args = written(value)
 				}
@@ -114,11 +116,11 @@ func (f *fragment) UnmarshalJSON(raw []byte) error {
 // list, as reasoning models of Mistral send it.
 func spoken(raw []byte) string {
 	if raw[0] != '[' {
-		return plain(raw)
+		return wire.Plain(raw)
 	}
 	var parts []struct {
-		Type string    `json:"type"`
-		Text looseText `json:"text"`
+		Type string         `json:"type"`
+		Text wire.LooseText `json:"text"`
 	}
 	_ = json.Unmarshal(raw, &parts) // it is JSON; what is no part says nothing
 	var text string
@@ -136,5 +138,5 @@ func written(raw []byte) string {
 	if raw[0] == '{' {
 		return string(raw)
 	}
-	return plain(raw)
+	return wire.Plain(raw)
 }

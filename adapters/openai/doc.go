@@ -17,13 +17,12 @@
 //     elsewhere is not followed.
 //   - Nothing but Config is read: no OPENAI_* variable of the environment.
 //
-// The wire is in chat.go, request.go, tools.go and schema.go on the way out, in
-// events.go, chunk.go, loose.go, reply.go and state.go on the way in. It is small
-// enough to be plain structs: the vendor's SDK is several times the rest of the
-// gateway in size, and takes a clean end without a terminator, a JSON body and an
-// HTML page for success. The tests hold both against each other. What any wire
-// needs (the semaphore, the clocks, the kinds of error) is in model.go, watch.go
-// and errors.go.
+// The wire is in request.go, tools.go and schema.go on the way out, in chat.go,
+// chunk.go, reply.go and state.go on the way in; what any model's wire needs is in
+// adapters/internal/wire. It is small enough to be plain structs: the vendor's SDK
+// is several times the rest of the gateway in size, and takes a clean end without a
+// terminator, a JSON body and an HTML page for success. The tests hold both against
+// each other.
 //
 // Source: https://platform.openai.com/docs/api-reference/chat.
 package openai

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"dragoman/adapters/internal/wire"
 	"dragoman/ports"
 )
 
@@ -49,8 +50,8 @@ func TestKindsOfAnswers(t *testing.T) {
 			if !ports.IsKind(err, c.kind) || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("%s: %v; want %s with %q", ports.KindOf(err), err, c.kind, c.says)
 			}
-			if e := as[*providerError](t, err); e.status != c.status || len(err.Error()) > 1500 {
-				t.Errorf("status %d, %d bytes of text", e.status, len(err.Error()))
+			if e := as[*wire.ProviderError](t, err); e.Status != c.status || len(err.Error()) > 1500 {
+				t.Errorf("status %d, %d bytes of text", e.Status, len(err.Error()))
 			}
 		})
 	}
@@ -109,37 +110,6 @@ func TestUnreachableIsTemporary(t *testing.T) {
 		t.Errorf("%s: %v", ports.KindOf(err), err)
 	}
 	as[*net.OpError](t, err)
-}
-
-func TestRetryAfter(t *testing.T) {
-	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	for _, c := range []struct {
-		ms, value, date string
-		want            time.Duration
-	}{
-		{"", "", "", 0},
-		{"", "7", "", 7 * time.Second},
-		{"", "0.5", "", 500 * time.Millisecond},
-		{"250", "7", "", 250 * time.Millisecond},
-		{"x", "7", "", 7 * time.Second},
-		{"", "-7", "", 0},
-		{"", "NaN", "", 0},
-		{"", "1e300", "", 24 * time.Hour},
-		{"", "soon", "", 0},
-		{"", "Fri, 20 Nov 2026 12:00:30 GMT", "", 30 * time.Second},
-		{"", "Fri, 20 Nov 2026 11:00:00 GMT", "", 0},
-		{"", "Fri, 20 Nov 2026 13:00:30 GMT", "Fri, 20 Nov 2026 13:00:00 GMT", 30 * time.Second},
-	} {
-		h := http.Header{}
-		for name, v := range map[string]string{"Retry-After-Ms": c.ms, "Retry-After": c.value, "Date": c.date} {
-			if v != "" {
-				h.Set(name, v)
-			}
-		}
-		if got := retryAfter(h, now); got != c.want {
-			t.Errorf("%v gives %s, not %s", h, got, c.want)
-		}
-	}
 }
 
 func TestNewRefusesWhatCannotWork(t *testing.T) {

@@ -4,10 +4,9 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
-	"net/url"
-	"time"
 
 	"dragoman/adapters/internal/toolschema"
+	"dragoman/adapters/internal/wire"
 	"dragoman/ports"
 )
 
@@ -16,11 +15,8 @@ type Model struct {
 	cfg      Config
 	name     string // host and model: who made an opaque state
 	official bool
-	endpoint string
-	client   *http.Client
+	client   *wire.Client
 	tools    *toolschema.Tools
-	slots    chan struct{} // one element per request under way
-	log      *slog.Logger
 }
 
 var _ ports.ModelPort = (*Model)(nil)
@@ -31,24 +27,22 @@ func New(cfg Config, log *slog.Logger) (*Model, error) {
 	if err != nil {
 		return nil, &ports.Error{Kind: ports.KindInvalid, Op: "openai config", Err: err}
 	}
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.MaxIdleConnsPerHost = min(cfg.MaxConcurrency, transport.MaxIdleConns)
-	return newModel(cfg, base, transport, log), nil
-}
-
-// newModel takes the transport, so that tests can put time and the wire under control.
-func newModel(cfg Config, base *url.URL, transport http.RoundTripper, log *slog.Logger) *Model {
 	name := base.Host + "/" + cfg.Model
 	return &Model{
 		cfg:      cfg,
 		name:     name,
 		official: base.Host == officialHost,
-		endpoint: base.JoinPath("chat", "completions").String(),
-		client:   &http.Client{Transport: transport, CheckRedirect: sameOrigin},
 		tools:    toolschema.NewTools(toolschema.ForOpenAI, toolschema.Chat),
-		slots:    make(chan struct{}, cfg.MaxConcurrency),
-		log:      log.With(slog.String("model", name)),
-	}
+		client: wire.NewClient(wire.Options{
+			Op:       "openai chat",
+			Name:     name,
+			Endpoint: base.JoinPath("chat", "completions"),
+			Key:      cfg.APIKey,
+			Header:   header(cfg.APIKey),
+			Mark:     "finish_reason",
+			Limits:   cfg.Limits,
+		}, log),
+	}, nil
 }
 
 // ContextTokens is the size of the model's context window.
@@ -57,40 +51,14 @@ func (m *Model) ContextTokens() int { return m.cfg.ContextTokens }
 // Generate implements ports.ModelPort. Its deadlines start once it is its turn
 // among max_concurrency; until then ctx alone bounds the wait.
 func (m *Model) Generate(ctx context.Context, r ports.ModelRequest, onText func(string)) (ports.ModelReply, error) {
-	if err := m.acquire(ctx); err != nil {
-		return ports.ModelReply{}, m.wrap(ctx, err)
-	}
-	defer m.release()
-
-	ctx, cancel := context.WithTimeoutCause(ctx, m.cfg.Timeout, errTotal)
-	defer cancel()
-	ctx, watch := watchSilence(ctx, m.cfg.IdleTimeout)
-	defer watch.stop()
-
-	start := time.Now()
-	reply, err := m.chat(ctx, watch, r, onText)
-	if err != nil {
-		return ports.ModelReply{}, m.wrap(ctx, err)
-	}
-	m.log.DebugContext(ctx, "openai_replied",
-		slog.Duration("dur", time.Since(start)),
-		slog.String("stop", string(reply.Stop)),
-		slog.Int("calls", len(reply.Calls)),
-		slog.Int("input", reply.Usage.Input),
-		slog.Int("output", reply.Usage.Output))
-	return reply, nil
+	return m.client.Generate(ctx, func() ([]byte, error) { return m.body(r) }, newReply(m.name, onText))
 }
 
-func (m *Model) acquire(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return err
+// header carries the key as a bearer token.
+func header(key ports.Secret) http.Header {
+	h := http.Header{}
+	if key != "" {
+		h.Set("Authorization", "Bearer "+key.Reveal())
 	}
-	select {
-	case m.slots <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return h
 }
-
-func (m *Model) release() { <-m.slots }

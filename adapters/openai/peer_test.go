@@ -9,13 +9,13 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"dragoman/adapters/internal/wire"
 	"dragoman/ports"
 	"dragoman/tests/modeltest"
 )
@@ -264,8 +264,8 @@ func pieces(text string) []string {
 }
 
 func testConfig(base string) Config {
-	return Config{BaseURL: base, APIKey: testKey, Model: "test-1", API: "auto", ContextTokens: 128000, MaxOutputTokens: 4096,
-		Timeout: time.Minute, IdleTimeout: 20 * time.Second, MaxConcurrency: 64}
+	return Config{BaseURL: base, APIKey: testKey, Model: "test-1", API: "auto", Limits: wire.Limits{
+		ContextTokens: 128000, MaxOutputTokens: 4096, Timeout: time.Minute, IdleTimeout: 20 * time.Second, MaxConcurrency: 64}}
 }
 
 func testModel(t testing.TB, base string, change ...func(*Config)) *Model {
@@ -279,15 +279,6 @@ func testModel(t testing.TB, base string, change ...func(*Config)) *Model {
 		t.Fatal(err)
 	}
 	return m
-}
-
-func mustURL(t testing.TB, text string) *url.URL {
-	t.Helper()
-	u, err := url.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return u
 }
 
 func hello() ports.ModelRequest {

@@ -1,13 +1,7 @@
 package openai
 
 import (
-	"bytes"
-	"encoding/base64"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"strings"
-
+	"dragoman/adapters/internal/wire"
 	"dragoman/ports"
 )
 
@@ -65,9 +59,6 @@ type inputAudio struct {
 
 func textPart(text string) part { return part{Type: "text", Text: text} }
 
-// errEncode is a request that cannot be written down: a fault of ours.
-var errEncode = errors.New("the request cannot be encoded")
-
 // body is the request's body. Equal requests give equal bytes: the providers'
 // prompt caches depend on it.
 func (m *Model) body(r ports.ModelRequest) ([]byte, error) {
@@ -77,10 +68,7 @@ func (m *Model) body(r ports.ModelRequest) ([]byte, error) {
 		ReasoningEffort: m.cfg.ReasoningEffort,
 		StreamOptions:   streamOptions{IncludeUsage: true},
 	}
-	limit := r.MaxTokens
-	if limit <= 0 {
-		limit = m.cfg.MaxOutputTokens
-	}
+	limit := m.cfg.MaxTokens(r.MaxTokens)
 	if m.official {
 		c.MaxCompletionTokens = limit
 	} else {
@@ -88,30 +76,20 @@ func (m *Model) body(r ports.ModelRequest) ([]byte, error) {
 	}
 	raw, err := encode(c)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errEncode, err)
+		return nil, err
 	}
 	raw = raw[:len(raw)-1] // its brace: more follows
 	if len(r.Tools) > 0 {
 		raw = append(raw, `,"tools":[`...)
 		if raw, err = m.tools.Append(raw, r.Tools); err != nil {
-			return nil, fmt.Errorf("%w: %w", errEncode, err)
+			return nil, err
 		}
 		raw = append(raw, ']')
 	}
 	return append(raw, `,"stream":true}`...), nil
 }
 
-// encode leaves <, > and & as they are, unlike json.Marshal: they are no danger
-// here, and tokens to a model.
-func encode(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
-}
+func encode(v any) ([]byte, error) { return wire.Encode(v) }
 
 func (m *Model) messages(r ports.ModelRequest) []any {
 	out := make([]any, 0, len(r.Entries)+2)
@@ -159,7 +137,7 @@ func userMessage(e ports.Entry) message {
 		if p, ok := mediaPart(b); ok {
 			parts = append(parts, p)
 		} else {
-			parts = append(parts, textPart(blockText(b)))
+			parts = append(parts, textPart(wire.BlockText(b)))
 		}
 	}
 	return message{Role: "user", Content: parts}
@@ -170,7 +148,7 @@ func (m *Model) assistantMessage(e ports.Entry) (any, bool) {
 	msg := message{Role: "assistant"}
 	text := e.Text
 	for _, b := range e.Blocks {
-		text = joinLines(text, blockText(b))
+		text = wire.JoinLines(text, wire.BlockText(b))
 	}
 	if text == "" && len(e.Calls) == 0 {
 		return nil, false
@@ -180,7 +158,7 @@ func (m *Model) assistantMessage(e ports.Entry) (any, bool) {
 	}
 	ours := e.Model == m.name
 	for _, c := range e.Calls {
-		call := toolCall{ID: c.ID, Type: "function", Function: functionCall{Name: c.Name, Arguments: replayArguments(c.Arguments)}}
+		call := toolCall{ID: c.ID, Type: "function", Function: functionCall{Name: c.Name, Arguments: wire.ReplayArguments(c.Arguments)}}
 		msg.ToolCalls = append(msg.ToolCalls, withState(call, ours, c.State))
 	}
 	return withState(msg, ours, e.State), true
@@ -195,77 +173,27 @@ func toolContent(e ports.Entry) (string, []part) {
 		if p, ok := mediaPart(b); ok {
 			media = append(media, p)
 		} else {
-			text = joinLines(text, blockText(b))
+			text = wire.JoinLines(text, wire.BlockText(b))
 		}
 	}
 	switch {
-	case e.IsError && text == "":
-		text = "The tool call failed and gave no reason."
 	case e.IsError:
-		text = "The tool call failed: " + text
+		text = wire.FailedCall(text)
 	case text == "" && len(media) > 0:
 		text = "The result follows in the next message."
 	case text == "":
-		text = "The tool call succeeded and returned nothing."
+		text = wire.EmptyResult
 	}
 	return text, media
 }
 
 // mediaPart is an image or a sound in the forms that the wire knows.
 func mediaPart(b ports.Block) (part, bool) {
-	switch b.Kind {
-	case ports.BlockImage:
-		switch b.MIME {
-		case "image/png", "image/jpeg", "image/gif", "image/webp":
-			return part{Type: "image_url", ImageURL: &imageURL{URL: "data:" + b.MIME + ";base64," + base64.StdEncoding.EncodeToString(b.Data)}}, true
-		}
-	case ports.BlockAudio:
-		if format, ok := audioFormats[b.MIME]; ok {
-			return part{Type: "input_audio", InputAudio: &inputAudio{Data: base64.StdEncoding.EncodeToString(b.Data), Format: format}}, true
-		}
+	if wire.IsImage(b) {
+		return part{Type: "image_url", ImageURL: &imageURL{URL: wire.DataURL(b)}}, true
+	}
+	if format, ok := wire.AudioFormat(b); ok {
+		return part{Type: "input_audio", InputAudio: &inputAudio{Data: wire.Base64(b.Data), Format: format}}, true
 	}
 	return part{}, false
-}
-
-var audioFormats = map[string]string{"audio/wav": "wav", "audio/x-wav": "wav", "audio/wave": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
-
-// blockText is a block in words, for where the wire has no place for it.
-func blockText(b ports.Block) string {
-	switch {
-	case b.Kind == ports.BlockLink:
-		return strings.TrimSpace(fmt.Sprintf("[link %s %s] %s", b.Name, b.URI, b.Text))
-	case b.Text != "" && b.URI != "":
-		return "[" + b.URI + "]\n" + b.Text
-	case b.Text != "":
-		return b.Text
-	}
-	name := b.Name
-	if name == "" {
-		name = b.URI
-	}
-	return strings.Join(strings.Fields(fmt.Sprintf("[%s %s %s, %d bytes, not shown]", b.Kind, name, b.MIME, len(b.Data))), " ")
-}
-
-// replayArguments is a recorded call's arguments as the wire wants them: a JSON
-// object in a string. Chat templates of local servers parse it and fail the
-// whole request on anything else, so what is no object goes into one.
-func replayArguments(args json.RawMessage) string {
-	switch {
-	case len(args) == 0:
-		return "{}"
-	case isObject(args):
-		return string(args)
-	}
-	wrapped, err := json.Marshal(map[string]json.RawMessage{"invalid_arguments": args})
-	if err != nil {
-		return "{}"
-	}
-	return string(wrapped)
-}
-
-func joinLines(a, b string) string {
-	if a == "" || b == "" {
-		return a + b
-	}
-	return a + "\n" + b
 }

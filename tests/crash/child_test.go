@@ -102,8 +102,10 @@ func (l life) assemble(db *sqlstore.Store, p *points, log *slog.Logger) (*gatewa
 	if err != nil {
 		return nil, err
 	}
-	ai, err := openai.New(openai.Config{BaseURL: l.Model, Model: "m", API: "auto", ContextTokens: 128000, MaxOutputTokens: 4096,
-		Timeout: time.Minute, IdleTimeout: time.Minute, MaxConcurrency: 8}, log)
+	llm := openai.Config{BaseURL: l.Model, Model: "m", API: "auto"}
+	llm.ContextTokens, llm.MaxOutputTokens, llm.MaxConcurrency = 128000, 4096, 8
+	llm.Timeout, llm.IdleTimeout = time.Minute, time.Minute
+	ai, err := openai.New(llm, log)
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package openai
+package wire
 
 import (
 	"bytes"
@@ -8,27 +8,27 @@ import (
 	"unicode/utf8"
 )
 
-// looseText is a string, or a number as its digits; anything else is "".
-type looseText string
+// LooseText is a string, or a number as its digits; anything else is "".
+type LooseText string
 
 // UnmarshalJSON never fails: an error must not hide behind its own odd form.
-func (t *looseText) UnmarshalJSON(raw []byte) error {
-	*t = looseText(plain(raw))
+func (t *LooseText) UnmarshalJSON(raw []byte) error {
+	*t = LooseText(Plain(raw))
 	return nil
 }
 
-// looseInt is a whole number, also one in a string or with a fraction of 0.
-type looseInt int
+// LooseInt is a whole number, also one in a string or with a fraction of 0.
+type LooseInt int
 
 // UnmarshalJSON never fails; what is no number is 0.
-func (n *looseInt) UnmarshalJSON(raw []byte) error {
-	*n = looseInt(whole(raw))
+func (n *LooseInt) UnmarshalJSON(raw []byte) error {
+	*n = LooseInt(Whole(raw))
 	return nil
 }
 
-// plain is the text of one valid JSON value: a string without its quotes, a
+// Plain is the text of one valid JSON value: a string without its quotes, a
 // number as it is written, "" for the others.
-func plain(raw []byte) string {
+func Plain(raw []byte) string {
 	switch raw[0] {
 	case '{', '[', 't', 'f', 'n':
 		return ""
@@ -44,8 +44,8 @@ func plain(raw []byte) string {
 	return string(raw)
 }
 
-// whole is the number that one valid JSON value stands for, 0 if none.
-func whole(raw []byte) int {
+// Whole is the number that one valid JSON value stands for, 0 if none.
+func Whole(raw []byte) int {
 	digits := bytes.Trim(raw, `"`)
 	if n, err := strconv.ParseInt(string(digits), 10, 0); err == nil {
 		return int(n)
@@ -59,9 +59,9 @@ func whole(raw []byte) int {
 
 const blanks = " \t\r\n"
 
-// members walks the names and values of one valid JSON object, at its top level
+// Members walks the names and values of one valid JSON object, at its top level
 // and in their order. Of anything else there are none. Both are parts of raw.
-func members(raw []byte) iter.Seq2[[]byte, []byte] {
+func Members(raw []byte) iter.Seq2[[]byte, []byte] {
 	return func(yield func(name, value []byte) bool) {
 		rest := bytes.TrimLeft(raw, blanks)
 		if len(rest) == 0 || rest[0] != '{' {
@@ -72,7 +72,7 @@ func members(raw []byte) iter.Seq2[[]byte, []byte] {
 			end := valueEnd(rest)
 			name := rest[1 : end-1]
 			if bytes.IndexByte(name, '\\') >= 0 {
-				name = []byte(plain(rest[:end]))
+				name = []byte(Plain(rest[:end]))
 			}
 			rest = bytes.TrimLeft(rest[end:], blanks+":")
 			end = valueEnd(rest)

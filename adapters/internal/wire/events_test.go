@@ -1,4 +1,4 @@
-package openai
+package wire
 
 import (
 	"errors"
@@ -20,21 +20,22 @@ func TestEvents(t *testing.T) {
 		{"carriage returns", "data: a\r\n\r\ndata: b\r\n\r\n", []string{"a\n", "b\n"}},
 		{"a mark at the start", "\uFEFFdata: a\n\n", []string{"a\n"}},
 		{"more lines", "data: {\ndata: }\n\n", []string{"{\n}\n"}},
-		{"other fields and comments", ": hello\nevent: message\nid: 7\nretry: 1\nfoo\ndata: a\n\n", []string{"a\n"}},
+		{"other fields and comments", ": hello\nevent: message\nid: 7\nretry: 1\nfoo\ndata: a\n\n", []string{"message|a\n"}},
 		{"an event without data", "event: ping\n\n\n\ndata: a\n\n", []string{"a\n"}},
+		{"names are of one event", "event: x\ndata: a\n\ndata: b\nevent:y\n\ndata: c\n\n", []string{"x|a\n", "y|b\n", "c\n"}},
 		{"data without a value", "data\n\ndata:\n\n", []string{"\n", "\n"}},
 		{"the end in an event", "data: a\n\ndata: b\n", []string{"a\n"}},
 		{"the end in a line", "data: a\n\ndata: {\"b", []string{"a\n"}},
 	} {
 		for how, r := range map[string]io.Reader{"at once": strings.NewReader(c.in), "by bytes": iotest.OneByteReader(strings.NewReader(c.in))} {
 			t.Run(c.name+" "+how, func(t *testing.T) {
-				e := newEvents(r)
+				e := NewEvents(r)
 				var got []string
-				for data, ok := e.next(); ok; data, ok = e.next() {
-					got = append(got, string(data))
+				for event, ok := e.Next(); ok; event, ok = e.Next() {
+					got = append(got, strings.TrimPrefix(event.Name+"|"+string(event.Data), "|"))
 				}
-				if !slices.Equal(got, c.want) || e.err != nil {
-					t.Errorf("%q, %v", got, e.err)
+				if !slices.Equal(got, c.want) || e.Err() != nil {
+					t.Errorf("%q, %v", got, e.Err())
 				}
 			})
 		}
@@ -47,9 +48,9 @@ func TestEventsAreBounded(t *testing.T) {
 		"lines":  "data: " + strings.Repeat("x", 1<<20) + "\n",
 	} {
 		r := &endless{begin: "data: ", again: line}
-		e := newEvents(r)
-		if data, ok := e.next(); ok || !errors.Is(e.err, errLine) {
-			t.Errorf("%s: %d bytes, %v", name, len(data), e.err)
+		e := NewEvents(r)
+		if event, ok := e.Next(); ok || !errors.Is(e.Err(), errLine) {
+			t.Errorf("%s: %d bytes, %v", name, len(event.Data), e.Err())
 		}
 		if r.taken > maxLine+(4<<20) {
 			t.Errorf("%s: %d bytes were taken", name, r.taken)
@@ -78,11 +79,11 @@ func (r *endless) Read(p []byte) (int, error) {
 
 func TestEventsTellWhatBroke(t *testing.T) {
 	broken := errors.New("broken")
-	e := newEvents(io.MultiReader(strings.NewReader("data: a\n\ndata: b\n"), iotest.ErrReader(broken)))
-	if data, ok := e.next(); !ok || string(data) != "a\n" {
-		t.Errorf("%q", data)
+	e := NewEvents(io.MultiReader(strings.NewReader("data: a\n\ndata: b\n"), iotest.ErrReader(broken)))
+	if event, ok := e.Next(); !ok || string(event.Data) != "a\n" {
+		t.Errorf("%q", event.Data)
 	}
-	if data, ok := e.next(); ok || !errors.Is(e.err, broken) {
-		t.Errorf("%q, %v", data, e.err)
+	if event, ok := e.Next(); ok || !errors.Is(e.Err(), broken) {
+		t.Errorf("%q, %v", event.Data, e.Err())
 	}
 }

@@ -1,4 +1,4 @@
-package openai
+package wire
 
 import (
 	"bytes"
@@ -9,7 +9,7 @@ import (
 func TestPlain(t *testing.T) {
 	for in, want := range map[string]string{`"a"`: "a", `""`: "", `"a\n\ud83d\ude00"`: "a\n😀", `"\ud800"`: "\uFFFD", "\"\xff\"": "\uFFFD", `5`: "5", `-1.5e3`: "-1.5e3",
 		`null`: "", `true`: "", `false`: "", `{"a":1}`: "", `["a"]`: ""} {
-		if got := plain([]byte(in)); got != want {
+		if got := Plain([]byte(in)); got != want {
 			t.Errorf("%s is %q, not %q", in, got, want)
 		}
 	}
@@ -18,7 +18,7 @@ func TestPlain(t *testing.T) {
 func TestWhole(t *testing.T) {
 	for in, want := range map[string]int{`5`: 5, `-5`: -5, `"12"`: 12, `3.0`: 3, `1e3`: 1000, `1e300`: 0, `-1e300`: 0, `9223372036854775808`: 0,
 		`"NaN"`: 0, `"x"`: 0, `""`: 0, `null`: 0, `true`: 0, `{}`: 0, `[1]`: 0} {
-		if got := whole([]byte(in)); got != want {
+		if got := Whole([]byte(in)); got != want {
 			t.Errorf("%s is %d, not %d", in, got, want)
 		}
 	}
@@ -38,7 +38,7 @@ func FuzzMembers(f *testing.F) {
 			want = nil
 		}
 		got := map[string][]byte{}
-		for name, value := range members(raw) {
+		for name, value := range Members(raw) {
 			var key string // a name may hold bytes that are no UTF-8
 			quoted, _ := json.Marshal(string(name))
 			_ = json.Unmarshal(quoted, &key)
@@ -51,35 +51,6 @@ func FuzzMembers(f *testing.F) {
 			if !bytes.Equal(got[name], bytes.TrimSpace(value)) {
 				t.Errorf("%q is %s, not %s", name, got[name], value)
 			}
-		}
-	})
-}
-
-// FuzzFrame must find no frame that ends the process, whatever a peer sends.
-func FuzzFrame(f *testing.F) {
-	for _, frame := range benchFrames {
-		f.Add([]byte(frame))
-	}
-	for _, seed := range []string{`{"choices":[null,5,{"delta":null},{"index":"0","delta":{"content":[{"type":"text","text":5}],"tool_calls":[null,{}]}}]}`, `{"usage":5}`, `{"error":{}}`, `null`, `[]`, ``} {
-		f.Add([]byte(seed))
-	}
-	m := testModel(f, "http://model.test/v1")
-	f.Fuzz(func(t *testing.T, frame []byte) {
-		r := newReply("m", nil)
-		if m.frame(r, bytes.TrimSpace(frame)) != nil {
-			return
-		}
-		reply, err := r.done()
-		if err != nil {
-			return
-		}
-		for _, c := range reply.Calls {
-			if !json.Valid(c.Arguments) || c.State != nil && !json.Valid(c.State) || c.Name == "" || c.ID == "" {
-				t.Errorf("call %+v of %s", c, frame)
-			}
-		}
-		if reply.State != nil && !json.Valid(reply.State) {
-			t.Errorf("state %s of %s", reply.State, frame)
 		}
 	})
 }

@@ -1,10 +1,9 @@
-package openai
+package wire
 
 import (
 	"context"
 	"errors"
 	"io"
-	"log/slog"
 	"net/http"
 	"testing"
 	"testing/synctest"
@@ -62,8 +61,8 @@ func pause(ctx context.Context, d time.Duration) error {
 }
 
 const (
-	word   = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"word \"}}]}\n\n"
-	ending = "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n"
+	word   = "data: word \n\n"
+	ending = "event: end\ndata: x\n\n"
 	alive  = ": PROCESSING\n\n"
 )
 
@@ -88,16 +87,16 @@ func TestClocks(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				cfg := testConfig("http://model.test/v1")
-				cfg.IdleTimeout, cfg.Timeout = silence, all
-				m := newModel(cfg, mustURL(t, cfg.BaseURL), c.wire, slog.New(slog.DiscardHandler))
+				client := testClient(t, "http://model.test/v1", func(o *Options) {
+					o.Limits.IdleTimeout, o.Limits.Timeout, o.Transport = silence, all, c.wire
+				})
 				start := time.Now()
-				reply, err := m.Generate(t.Context(), hello(), func(string) { time.Sleep(c.listen) })
+				reply, err := client.Generate(t.Context(), noBody, newWords(func(string) { time.Sleep(c.listen) }))
 				if took := time.Since(start); took != c.took {
 					t.Errorf("took %s, not %s", took, c.took)
 				}
 				if c.cause == nil {
-					if err != nil || reply.Text != "word " {
+					if err != nil || reply.Text != "word" {
 						t.Errorf("%q, %v", reply.Text, err)
 					}
 					return

@@ -1,0 +1,67 @@
+package wire
+
+import (
+	"net/http"
+	"strconv"
+
+	"dragoman/ports"
+)
+
+// kind goes by the provider's words where they are known, since statuses lie
+// (an empty account is a 429, an overflow a 400), then by the status.
+func (e *ProviderError) kind() ports.Kind {
+	p, status := e.Problem, e.Status
+	if status < 400 { // inside a stream: the code may be the status it would have had
+		if n, err := strconv.Atoi(p.Code); err == nil && n >= 400 {
+			status = n
+		}
+	}
+	switch {
+	case p.is("insufficient_quota", "billing_hard_limit_reached", "billing_not_active"):
+		return ports.KindUnauthorized
+	case p.is("context_length_exceeded") || status != http.StatusTooManyRequests && p.says(overflowTexts):
+		return ports.KindTooLarge
+	case p.is("content_filter", "content_policy_violation", "ResponsibleAIPolicyViolation"):
+		return ports.KindRefused
+	}
+	if kind, ok := kindOfStatus(status); ok {
+		return kind
+	}
+	switch {
+	case p.is("rate_limit_exceeded", "rate_limit_error", "too_many_requests", "tokens", "requests"):
+		return ports.KindRateLimited
+	case p.is("overloaded_error", "overloaded", "server_error", "api_error", "internal_error", "internal_server_error", "service_unavailable", "timeout"):
+		return ports.KindTemporary
+	case p.is("authentication_error", "invalid_api_key", "permission_error"):
+		return ports.KindUnauthorized
+	case p.is("invalid_request_error"):
+		return ports.KindInvalid
+	}
+	return ports.KindProtocol
+}
+
+func kindOfStatus(status int) (ports.Kind, bool) {
+	switch {
+	case status < 400:
+		return 0, false
+	case status == http.StatusUnauthorized, status == http.StatusForbidden, status == http.StatusPaymentRequired:
+		return ports.KindUnauthorized, true
+	case status == http.StatusNotFound:
+		return ports.KindNotFound, true
+	case status == http.StatusRequestEntityTooLarge:
+		return ports.KindTooLarge, true
+	case status == http.StatusTooManyRequests:
+		return ports.KindRateLimited, true
+	case status == http.StatusRequestTimeout, status == http.StatusConflict, status >= 500:
+		return ports.KindTemporary, true
+	}
+	return ports.KindInvalid, true
+}
+
+// overflowTexts are how providers without a code for it say that the prompt is
+// beyond the context window.
+var overflowTexts = []string{
+	"maximum context length", "context_length_exceeded", "context length exceeded", "context window", "context size",
+	"prompt is too long", "input is too long", "input token count", "too many tokens in", "reduce the length of",
+	"maximum prompt length", "exceeds the model's context", "exceeds the available context",
+}
