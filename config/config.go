@@ -55,6 +55,9 @@ type Agent struct {
 	Tools        Filter        `json:"tools" doc:"Which tools it may use, by the names that the model sees: SERVER__TOOL"`
 	MaxSteps     int           `json:"max_steps" default:"20" validate:"gt=0" doc:"Replies of the model in one turn at most"`
 	TurnTimeout  time.Duration `json:"turn_timeout" default:"10m" validate:"gt=0" doc:"How long one turn may take"`
+	Busy         string        `json:"busy" default:"queue" validate:"oneof=queue steer interrupt collect" doc:"A message that comes while a turn runs: waits, joins its next step, ends it, or waits for a second of silence"`
+	// A call that was refused, or that its person stopped, did not fail.
+	OnToolFailure string `json:"on_tool_failure" default:"tell_model" validate:"oneof=tell_model stop" doc:"A tool that fails: the model is told and goes on, or the turn ends"`
 }
 
 // Filter chooses tools by patterns; what Deny names is out.

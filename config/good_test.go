@@ -50,11 +50,12 @@ func TestEveryKey(t *testing.T) {
 		"main": {
 			Models: []string{"claude", "main"}, Instructions: "You cost $5.", MCPServers: []string{"files"},
 			Tools:    config.Filter{Allow: []string{"files__*"}, Deny: []string{"*__delete_*"}},
-			MaxSteps: 5, TurnTimeout: time.Minute,
+			MaxSteps: 5, TurnTimeout: time.Minute, Busy: "steer", OnToolFailure: "stop",
 		},
 		"other": {
 			Models: []string{"main", "claude", "backup"}, MCPServers: []string{"*"},
 			Tools: config.Filter{Allow: []string{"*"}}, MaxSteps: 20, TurnTimeout: 10 * time.Minute,
+			Busy: "queue", OnToolFailure: "tell_model",
 		},
 	})
 	equal(t, "mcp", cfg.MCP, config.MCP{Enabled: true, Timeout: 3 * time.Second, CallTimeout: 9 * time.Second})
@@ -128,6 +129,7 @@ func TestDefaults(t *testing.T) {
 		Store: config.Store{Type: "sqlite", Sync: "full"},
 		Agents: map[string]config.Agent{"main": {
 			MCPServers: []string{"*"}, Tools: config.Filter{Allow: []string{"*"}}, MaxSteps: 20, TurnTimeout: 10 * time.Minute,
+			Busy: "queue", OnToolFailure: "tell_model",
 		}},
 		MCP:    config.MCP{Enabled: true, Timeout: 15 * time.Second, CallTimeout: time.Minute},
 		Tools:  config.Tools{Default: "ask", ResultBytes: 16384},

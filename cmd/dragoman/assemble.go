@@ -115,19 +115,33 @@ func agentsOf(cfg *config.Config, store *sqlstore.Store, log *slog.Logger) ([]ga
 		if err != nil {
 			return nil, err
 		}
-		built[name] = agent.Model{Name: name, Port: port, ContextTokens: windowOf(port)}
+		built[name] = agent.Model{Name: name, Port: port, ContextTokens: windowOf(port), Facts: factsOf(port), Health: agent.NewHealth()}
 	}
 	var list []gateway.Agent
 	for _, name := range slices.Sorted(maps.Keys(cfg.Agents)) {
 		a := cfg.Agents[name]
-		one := gateway.Agent{Servers: a.MCPServers, Tools: toolbox.Filter{Allow: a.Tools.Allow, Deny: a.Tools.Deny},
-			Config: agent.Config{Name: name, Instructions: a.Instructions, MaxSteps: a.MaxSteps, TurnTimeout: a.TurnTimeout, StaleAfter: cfg.Limits.StaleAfter}}
+		one := gateway.Agent{Servers: a.MCPServers, Tools: toolbox.Filter{Allow: a.Tools.Allow, Deny: a.Tools.Deny}, Config: agentConfig(cfg, name)}
 		for _, m := range a.Models {
 			one.Models = append(one.Models, built[m])
 		}
 		list = append(list, one)
 	}
 	return list, nil
+}
+
+// agentConfig is an agent's config without its models.
+func agentConfig(cfg *config.Config, name string) agent.Config {
+	a := cfg.Agents[name]
+	return agent.Config{Name: name, Instructions: a.Instructions, MaxSteps: a.MaxSteps, TurnTimeout: a.TurnTimeout, StaleAfter: cfg.Limits.StaleAfter,
+		Busy: ports.Busy(a.Busy), OnToolFailure: agent.OnToolFailure(a.OnToolFailure)}
+}
+
+// factsOf is what an adapter knows of its model.
+func factsOf(port ports.ModelPort) ports.ModelFacts {
+	if d, ok := port.(ports.ModelDescriber); ok {
+		return d.Facts()
+	}
+	return ports.ModelFacts{}
 }
 
 // defaultWindow is a careful guess for a model that does not say its window.

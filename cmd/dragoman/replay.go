@@ -74,7 +74,7 @@ func replay(cmd *cobra.Command, file, name string, opt replayOptions) error {
 		rules = rulesFor(cmd.Context(), cfg, who, rec)
 	}
 	asker := ask.New(ask.Config{Expires: cfg.Ask.Expires, OnMessage: ask.OnMessage(cfg.Ask.OnMessage), GroupWait: cfg.Ask.GroupWait})
-	got, err := agent.Replay(cmd.Context(), agentConfig(cfg, who), rules, asker, rec, slog.New(slog.DiscardHandler))
+	got, err := agent.Replay(cmd.Context(), replayedAgent(cfg, who), rules, asker, rec, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
 	}
@@ -174,11 +174,10 @@ func agentFor(cfg *config.Config, channel, named string) (string, error) {
 	return "", fmt.Errorf("the config has no channel %q: say by --agent whose turn it is (there are: %s)", channel, strings.Join(known, ", "))
 }
 
-// agentConfig is an agent's config for a replay, whose model is the recorded one.
-func agentConfig(cfg *config.Config, name string) agent.Config {
-	a := cfg.Agents[name]
-	out := agent.Config{Name: name, Instructions: a.Instructions, MaxSteps: a.MaxSteps, TurnTimeout: a.TurnTimeout, StaleAfter: cfg.Limits.StaleAfter}
-	for _, m := range a.Models {
+// replayedAgent is an agent's config for a replay, whose model is the recorded one.
+func replayedAgent(cfg *config.Config, name string) agent.Config {
+	out := agentConfig(cfg, name)
+	for _, m := range cfg.Agents[name].Models {
 		window := defaultWindow
 		section := cfg.Models[m]
 		if f, ok := models[section.Type]; ok {

@@ -39,6 +39,7 @@ type world struct {
 	g     *gateway.Gateway
 	lives int // how often it was started
 	stale time.Duration
+	agent func(*agent.Config) // changes the agent's config; may be nil
 	stop  func()
 }
 
@@ -106,8 +107,12 @@ func (w *world) startOn(wrap func(*sqlstore.Store) gateway.Store) {
 	opt.Store, opt.Audit, opt.Log = wrap(store), store, log
 	opt.Channels = []gateway.Channel{{Name: "chat", Port: cmp.Or[ports.ChannelPort](w.plug, w.chat), Agent: "main", SendsInFlight: 8}}
 	opt.Sources = append([]gateway.Source{{Source: toolbox.Source{Name: "srv", Timeout: time.Second}, Port: w.tools}}, w.opt.Sources...)
-	opt.Agents = []gateway.Agent{{Config: agent.Config{Name: "main", MaxSteps: 5, TurnTimeout: cmp.Or(w.model.turnTimeout, time.Minute), StaleAfter: w.stale,
-		Models: []agent.Model{{Name: "m", Port: w.port(), ContextTokens: 32000}}}}}
+	own := agent.Config{Name: "main", MaxSteps: 5, TurnTimeout: cmp.Or(w.model.turnTimeout, time.Minute), StaleAfter: w.stale,
+		Models: []agent.Model{{Name: "m", Port: w.port(), ContextTokens: 32000}}}
+	if w.agent != nil {
+		w.agent(&own)
+	}
+	opt.Agents = []gateway.Agent{{Config: own}}
 	w.g = gateway.New(opt)
 	soft, end := context.WithCancel(context.WithoutCancel(w.t.Context()))
 	done := make(chan error, 1)
