@@ -61,6 +61,9 @@ func (p *player) play(ctx context.Context, cfg Config, window int, asker Asker, 
 		act := &activation{cancel: cancel, news: make(chan struct{}, 1), left: make(chan struct{})}
 		work := p.begin(act)
 		cfg.Models = []Model{{Name: "recorded", Port: replayModel{p, act}, ContextTokens: window}}
+		cfg.Settings = func(context.Context, ports.Conversation) (ports.Settings, error) {
+			return ports.Settings{Busy: p.script.busy()}, nil
+		}
 		a := New(cfg, replayStore{p}, replayTools{p, act}, asker, replaySpeech{p}, &guard.Leaks{}, replayMeter{p, act}, log)
 		err := a.Turn(lane, ports.Lease{In: p.script.rec.Turn.In, Epoch: 1}, work, act.news)
 		p.leave(act)
@@ -125,7 +128,11 @@ func (p *player) settle(was ports.Question) {
 		p.takeAnswer()
 	case ports.QuestionSuperseded:
 		if was.Kind != ports.QuestionStale { // what came instead of that answer is a turn of its own
-			p.wait(p.script.joining(len(p.steps))...)
+			joining := p.script.joining(len(p.steps))
+			p.wait(joining...)
+			if p.script.anew && len(joining) == 0 {
+				p.writeAnew()
+			}
 		}
 	case ports.QuestionStopped:
 		p.wait(p.script.stop()...)

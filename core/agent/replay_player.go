@@ -80,6 +80,9 @@ func (p *player) begin(act *activation) ports.Work {
 
 // work is what Load gives. mu is held.
 func (p *player) work() ports.Work {
+	if n := len(p.steps); n < len(p.script.steps) { // what joins now came before
+		p.wait(joinedBy(p.script.steps[n])...)
+	}
 	w := ports.Work{Waiting: slices.Clone(p.waiting), Steps: slices.Clone(p.steps)}
 	if past := p.script.rec.Past; len(past) > 0 {
 		w.Last = past[len(past)-1].Turn.ID
@@ -153,10 +156,12 @@ func (p *player) date(w *ports.Work) {
 			list[i].Received, list[i].At = now.Add(-age), time.Time{}
 		}
 	}
-	if overtaken { // by a message that is no part of the recording
-		last := p.script.rec.Inbox[len(p.script.rec.Inbox)-1].Inbox("")
-		last.Seq, last.Route, last.Person, last.Received, last.At = last.Seq+1, ports.RouteLane, p.script.rec.Turn.Person, now, time.Time{}
-		w.Waiting = append(w.Waiting, last)
+	if overtaken {
+		p.writeAnew()
+		m := p.waiting[len(p.waiting)-1]
+		p.waiting = p.waiting[:len(p.waiting)-1]
+		m.Received, m.At = now, time.Time{}
+		w.Waiting = append(w.Waiting, m)
 	}
 }
 
@@ -243,6 +248,14 @@ func (p *player) more() bool {
 	return false
 }
 
+// writeAnew lets the message come in that counted more than the turn. It is no
+// part of the recording. mu is held.
+func (p *player) writeAnew() {
+	m := p.script.rec.Inbox[len(p.script.rec.Inbox)-1].Inbox("")
+	m.Seq, m.Route, m.Person = m.Seq+1, ports.RouteLane, p.script.rec.Turn.Person
+	p.waiting = append(p.waiting, m)
+}
+
 // stop lets the person's stop come in, with what they wrote before it.
 func (p *player) stop(act *activation) {
 	p.mu.Lock()
@@ -252,6 +265,9 @@ func (p *player) stop(act *activation) {
 	}
 	act.ended = true
 	p.wait(p.script.stop()...)
+	if p.script.anew {
+		p.writeAnew()
+	}
 	p.stir()
 	act.news <- struct{}{} // has room: nothing else sends
 }

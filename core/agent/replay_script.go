@@ -17,7 +17,7 @@ type fateKind int
 const (
 	fateLanded  fateKind = iota // it came home with a result
 	fateDied                    // the process died while it ran
-	fateStopped                 // its person stopped the turn while it ran
+	fateStopped                 // its person stopped the turn, or wrote something new, while it ran
 	fateTimeUp                  // the turn's time was over while it ran
 	fateUnknown                 // the recording ends while it runs
 )
@@ -38,7 +38,7 @@ type endKind int
 const (
 	endNone     endKind = iota // it did not, yet
 	endAnswered                // by the model's answer, or with nothing to stop
-	endStopped
+	endStopped                 // by its person: a stop, or something new that counts more
 	endModel   // the model failed
 	endTime    // its time was over
 	endSteps   // too many steps
@@ -57,6 +57,9 @@ const (
 	wasCutOff      = "This has no result."
 	wasNotWanted   = "Not run: what the person wrote was too old"
 	wasGivenUp     = "The turn was given up before this had a result."
+	wasOverridden  = "The person wrote something new while this ran"
+	wasNotBegun    = "Not run: the person wrote something new."
+	wasWrittenOver = "Interrupted: I go on with your next message."
 	wasTooMany     = "I stopped after "
 	wasTooLong     = "I stopped because this took longer than "
 	wasTooOften    = "I was interrupted too often while I worked on this"
@@ -75,6 +78,7 @@ type script struct {
 	end     endKind
 	kind    ports.Kind // of a failure of the model's
 	inRound bool       // the stop came while calls of the last reply ran
+	anew    bool       // it was no stop: its person wrote something new
 }
 
 func readScript(rec ports.Recording, asker Asker) (*script, error) {
@@ -185,7 +189,8 @@ func (s *script) cutOff(begun, row int, asked map[int][]ports.Question) bool {
 // came notes a result.
 func (s *script) came(id callID, row int, r ports.CallResult) {
 	cancelled := r.Outcome == ports.CallCancelled
-	if cancelled && (strings.HasPrefix(r.Text, wasCancelled) || r.Text == wasNotStarted) {
+	overridden := strings.HasPrefix(r.Text, wasCancelled) || strings.HasPrefix(r.Text, wasOverridden)
+	if cancelled && (overridden || r.Text == wasNotStarted || r.Text == wasNotBegun) {
 		s.inRound = true
 	}
 	list := s.fates[id]
@@ -200,7 +205,7 @@ func (s *script) came(id callID, row int, r ports.CallResult) {
 	case r.Outcome == ports.CallInterrupted: // and the admin's rules ended it
 		f.kind = fateDied
 		s.settled[id] = r
-	case cancelled && strings.HasPrefix(r.Text, wasCancelled):
+	case cancelled && overridden:
 		f.kind = fateStopped
 	case cancelled && strings.HasPrefix(r.Text, wasTimeOver):
 		f.kind = fateTimeUp
@@ -220,6 +225,10 @@ func (s *script) readEnd(st ports.Step) error {
 		s.end = endAnswered
 		return nil
 	case ports.OutcomeSuperseded:
+		if s.anew = strings.HasPrefix(b.Text, wasWrittenOver); s.anew {
+			s.end, s.inRound = endStopped, s.inRound && !s.unjoined()
+			return nil
+		}
 		s.end = endStale
 		return nil
 	case ports.OutcomeStopped:
@@ -254,6 +263,17 @@ func (s *script) answersStop() bool {
 		}
 	}
 	return false
+}
+
+// busy is what became of messages that came while the turn ran.
+func (s *script) busy() ports.Busy {
+	switch {
+	case s.anew:
+		return ports.BusyInterrupt
+	case len(s.joined()) > 0:
+		return ports.BusySteer
+	}
+	return ports.BusyQueue
 }
 
 // unjoined reports whether messages that wanted to join never did: the turn was

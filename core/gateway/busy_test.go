@@ -127,12 +127,16 @@ func (m moment) answering(_ context.Context, r ports.ModelRequest) (ports.ModelR
 func TestWhatComesOfAMessageWhileATurnRuns(t *testing.T) {
 	for _, c := range busyCases {
 		t.Run(fmt.Sprintf("%s %s", cmp.Or(string(c.mode), "stop"), c.at), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { c.play(t) })
+			var recorded []ports.Recording
+			synctest.Test(t, func(t *testing.T) { recorded = c.play(t) })
+			for _, rec := range recorded {
+				replayed(t, rec, 0)
+			}
 		})
 	}
 }
 
-func (c busyCase) play(t *testing.T) {
+func (c busyCase) play(t *testing.T) []ports.Recording {
 	w := newWorld(t)
 	w.agent = func(a *agent.Config) { a.Busy = c.mode }
 	w.model.reply = c.at.answering
@@ -181,6 +185,8 @@ func (c busyCase) play(t *testing.T) {
 	}
 	c.compare(t, w)
 	w.sound(2)
+	w.end()
+	return w.recordings()
 }
 
 // compare looks at the rows, and at what the model was told last.
