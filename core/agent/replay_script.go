@@ -39,11 +39,11 @@ const (
 	endNone     endKind = iota // it did not, yet
 	endAnswered                // by the model's answer, or with nothing to stop
 	endStopped                 // by its person: a stop, or something new that counts more
-	endModel   // the model failed
-	endTime    // its time was over
-	endSteps   // too many steps
-	endGivenUp // processes died too often
-	endStale   // nobody said that what was written long ago is still wanted
+	endModel                   // the model failed
+	endTime                    // its time was over
+	endSteps                   // too many steps
+	endGivenUp                 // processes died too often
+	endStale                   // nobody said that what was written long ago is still wanted
 )
 
 // What turns wrote by themselves when these were recorded. These texts are of the
