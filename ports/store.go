@@ -147,6 +147,7 @@ type Audit interface {
 // Usage reads what the turns booked (Change.Usage).
 type Usage interface {
 	// Used sums what was booked at Since or later, by q.By, the most expensive first.
+	// KindInvalid: there is no such By.
 	Used(ctx context.Context, q UsageQuery) ([]Used, error)
 }
 
@@ -164,7 +165,7 @@ type UsageQuery struct {
 type UsageBy string
 
 const (
-	UsageTotal    UsageBy = ""       // one sum; Key is ""
+	UsageTotal    UsageBy = ""       // one sum, of nothing too; Key is ""
 	UsageByPerson UsageBy = "person" // Key is the PersonID
 	UsageByChat   UsageBy = "chat"   // Key is ChatKey
 	UsageByAgent  UsageBy = "agent"  // Key is the name in the config, as of a model

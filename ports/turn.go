@@ -134,9 +134,11 @@ type Change struct {
 }
 
 // Spent is what one request to a model used, a failed one included where it cost
-// something.
+// something. It is booked by the commit that adds the step that it names, with
+// that step and so once, however often the commit is made: of a step that is there
+// already it is left out. KindInvalid: the change adds no such step.
 type Spent struct {
-	Step      int    // of the turn's journal, that the request was made for
+	Step      int    // of the turn's journal, that the request was made for; one step may have several
 	Agent     string // by its name in the config, as Model is
 	Model     string
 	Cost      Money // 0 where it is not Priced

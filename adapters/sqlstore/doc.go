@@ -1,5 +1,5 @@
 // Package sqlstore keeps Dragoman's conversations, questions, leases, records,
-// artifacts, audit and feeds in an SQL database: today SQLite, embedded, in one
+// artifacts, audit, usage and feeds in an SQL database: today SQLite, embedded, in one
 // folder that one process uses at a time.
 //
 // # Promises

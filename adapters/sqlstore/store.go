@@ -39,6 +39,7 @@ var (
 	_ ports.Records   = (*Store)(nil)
 	_ ports.Artifacts = (*Store)(nil)
 	_ ports.Audit     = (*Store)(nil)
+	_ ports.Usage     = (*Store)(nil)
 	_ ports.Feed      = (*feed)(nil)
 	_ ports.Fates     = (*fates)(nil)
 )

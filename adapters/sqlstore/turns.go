@@ -95,8 +95,11 @@ func (c turnChange) run(ctx context.Context, s *Store, t *session) error {
 	if err != nil {
 		return err
 	}
+	if err := c.book(ctx, t, row.steps, steps, now); err != nil {
+		return err
+	}
 	if again := len(c.Steps) > 0 && steps == row.steps; !again {
-		if err := c.account(ctx, t, now); err != nil {
+		if err := c.audit(ctx, t, now); err != nil {
 			return err
 		}
 	}
@@ -195,16 +198,9 @@ func (c turnChange) sameStep(ctx context.Context, t *session, st ports.Step) err
 	return err
 }
 
-// account books usage and audit. They have no key: a write made again is known
-// by its steps.
-func (c turnChange) account(ctx context.Context, t *session, now int64) error {
-	for _, u := range c.Usage {
-		if _, err := t.exec(ctx, `INSERT INTO usage (at, turn, step, person, model, input, cached_input, output)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-			now, c.Turn, u.Step, string(c.Person), u.Model, u.Input, u.CachedInput, u.Output); err != nil {
-			return err
-		}
-	}
+// audit adds to the audit. Entries have no key: a write made again is known by
+// its steps.
+func (c turnChange) audit(ctx context.Context, t *session, now int64) error {
 	for _, e := range c.Audit {
 		if err := appendAudit(ctx, t, e, now); err != nil {
 			return err

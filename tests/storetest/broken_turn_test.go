@@ -260,7 +260,9 @@ func (s *flawed) change(ctx context.Context, l ports.Lease, c ports.Change, do f
 		}
 		c.Deliveries = nil
 	}
+	s.books(&c)
 	err := do(c)
+	s.booked(c, err)
 	if err == nil {
 		return nil
 	}

@@ -77,6 +77,7 @@ func verbs(t *trial, l ports.Lease, turn string) map[string]func(context.Context
 		"list":      only(func(ctx context.Context) (any, error) { return t.List(ctx, "s", "k") }),
 		"put":       only(func(ctx context.Context) (any, error) { return t.Put(ctx, r) }),
 		"read":      only(func(ctx context.Context) (any, error) { return t.Read(ctx, l.In, "x", 0, 1) }),
+		"used":      only(func(ctx context.Context) (any, error) { return t.Used(ctx, ports.UsageQuery{}) }),
 		"entries":   only(func(ctx context.Context) (any, error) { return t.Entries(ctx, 1) }),
 		"feed":      only(func(ctx context.Context) (any, error) { return t.Feed("web").Append(ctx, "c", "n", body("x")) }),
 		"tail":      only(func(ctx context.Context) (any, error) { return t.Feed("web").Tail(ctx, "c", 0, 1) }),

@@ -49,6 +49,8 @@ type past struct {
 	asked     map[string]bool
 	posted    map[string]bool
 	steps     map[int]ports.Step
+	paid      map[int]bool  // steps whose usage is booked
+	extra     []ports.Spent // what a flaw books beside
 	dead      bool
 }
 
@@ -63,7 +65,7 @@ func (b *bench) open(ctx context.Context, place string) (Store, error) {
 			told: map[ports.Conversation]ports.Lease{}, ending: map[ports.Conversation]bool{},
 			events: map[string]string{}, leases: map[string]int64{}, versions: map[string]int64{},
 			questions: map[string]ports.Question{}, receipts: map[string]ports.Receipt{}, records: map[string]ports.Record{},
-			posted: map[string]bool{}, asked: map[string]bool{}, steps: map[int]ports.Step{},
+			posted: map[string]bool{}, asked: map[string]bool{}, steps: map[int]ports.Step{}, paid: map[int]bool{},
 		}
 		b.pasts[place] = p
 	}

@@ -23,6 +23,7 @@ type Store interface {
 	ports.Records
 	ports.Artifacts
 	ports.Audit
+	ports.Usage
 	Feed(channel string) ports.Feed
 	Fates(channel string) ports.Fates
 	Close() error
@@ -50,7 +51,7 @@ type Rule struct {
 // Rules are all the rules.
 func Rules() []Rule {
 	return slices.Concat(acceptRules(), changeRules(), historyRules(), workRules(), deathRules(), questionRules(), outboxRules(),
-		leaseRules(), recordRules(), keepRules(), fateRules(), errorRules(), raceRules())
+		leaseRules(), recordRules(), keepRules(), usageRules(), fateRules(), errorRules(), raceRules())
 }
 
 // Run checks every rule in a subtest of its own.
