@@ -146,7 +146,7 @@ type Audit interface {
 
 // Usage reads what the turns booked (Change.Usage).
 type Usage interface {
-	// Used sums what was booked at Since or later, by q.By, the most expensive first.
+	// Used sums what was spent (Spent.At) at Since or later, by q.By, the most expensive first.
 	// KindInvalid: there is no such By.
 	Used(ctx context.Context, q UsageQuery) ([]Used, error)
 }

@@ -141,9 +141,10 @@ type Spent struct {
 	Step      int    // of the turn's journal, that the request was made for; one step may have several
 	Agent     string // by its name in the config, as Model is
 	Model     string
-	Cost      Money // 0 where it is not Priced
-	Priced    bool  // the model's price is known
-	Estimated bool  // the provider did not say: Tokens are an estimate
+	Cost      Money     // 0 where it is not Priced
+	Priced    bool      // the model's price is known
+	Estimated bool      // the provider did not say: Tokens are an estimate
+	At        time.Time // when it was spent, which is the day that it counts for; zero = at the commit
 	Tokens
 }
 

@@ -123,9 +123,13 @@ func (c turnChange) book(ctx context.Context, t *session, have, steps int, now i
 		if u.Step < have {
 			continue
 		}
+		at := now
+		if !u.At.IsZero() {
+			at = millis(u.At)
+		}
 		if _, err := t.exec(ctx, `INSERT INTO usage (at, turn, step, person, channel, chat, agent, model, cost, priced, estimated, input, cached_input, cache_write, output)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
-			now, c.Turn, u.Step, string(c.Person), c.lease.In.Channel, c.lease.In.Chat, u.Agent, u.Model,
+			at, c.Turn, u.Step, string(c.Person), c.lease.In.Channel, c.lease.In.Chat, u.Agent, u.Model,
 			int64(u.Cost), flag(u.Priced), flag(u.Estimated), u.Input, u.CachedInput, u.CacheWrite, u.Output); err != nil {
 			return err
 		}

@@ -25,6 +25,7 @@ var usageCatches = []catch{
 	{"usage/is summed of what is asked for", "has no sum of nothing", "Person:nobody Channel: Chat: Agent: By:}"},
 	{"usage/counts from a moment on", "counts from the begin", "want [{Key: Requests:0"},
 	{"usage/counts from a moment on", "counts the hour whole", "want [{Key: Requests:0"},
+	{"usage/counts from a moment on", "dates usage by the commit", "want [{Key: Requests:1"},
 	{"usage/days are those of a time zone", "has Greenwich's days", "hours from Greenwich"},
 	{"usage/what has no price is counted apart", "takes the unpriced for free", "Unpriced:1}]"},
 	{"usage/what has no price is counted apart", "takes the free for unpriced", "Unpriced:1}]"},
@@ -41,6 +42,11 @@ func (s *flawed) books(c *ports.Change) {
 	switch s.flaw {
 	case "books one request for a step":
 		c.Usage = slices.CompactFunc(slices.Clone(c.Usage), func(a, b ports.Spent) bool { return a.Step == b.Step })
+	case "dates usage by the commit":
+		c.Usage = slices.Clone(c.Usage)
+		for i := range c.Usage {
+			c.Usage[i].At = time.Time{}
+		}
 	case "books without a step":
 		last := -1
 		for _, st := range c.Steps {

@@ -74,10 +74,17 @@ func usageRules() []Rule {
 			t.sums(ports.UsageQuery{Person: "bob", By: ports.UsageByAgent}, used("main", 1, 2))
 		}),
 		rule("usage/counts from a moment on", "a day's cap must not count the day before", func(t *trial) {
-			begin := time.Now().Add(-time.Second)
-			t.spend(room("a"), ann, spent(0, "main", "m", 1))
+			begin, first := time.Now().Add(-time.Second), spent(0, "main", "m", 1)
+			first.At = time.Now()
+			t.spend(room("a"), ann, first)
 			t.sums(ports.UsageQuery{Since: begin, Person: ann}, used("", 1, 1))
 			t.sums(ports.UsageQuery{Since: time.Now().Add(time.Hour), Person: ann}, ports.Used{})
+			late := spent(0, "main", "m", 2)
+			late.At = time.Now().Add(-48 * time.Hour) // its commit came late
+			t.spend(room("b"), ann, late)
+			t.sums(ports.UsageQuery{Since: begin}, used("", 1, 1))
+			t.sums(ports.UsageQuery{Since: late.At}, used("", 2, 3))
+			t.sums(ports.UsageQuery{Since: late.At.Add(-time.Hour), By: ports.UsageByDay}, used(late.At.Format(time.DateOnly), 1, 2), used(first.At.Format(time.DateOnly), 1, 1))
 			// What is booked at a moment is booked after it, to the millisecond.
 			t.sums(ports.UsageQuery{Since: time.Now().Add(10 * time.Millisecond)}, ports.Used{})
 		}),
