@@ -193,17 +193,6 @@ type Payer struct {
 	Agent  string
 }
 
-// SpendCap is the cause of an error where a day's money is not there for a request.
-type SpendCap struct {
-	Cap          string // the key of the config: person_daily, chat_daily, agent_daily, total_daily
-	Limit, Spent Money
-}
-
-// Error is for logs.
-func (e *SpendCap) Error() string {
-	return e.Cap + " of " + e.Limit.String() + " has no room: " + e.Spent.String() + " are spent or set aside"
-}
-
 // FeedItem is one line of what a channel of our own shows in a chat.
 type FeedItem struct {
 	Seq   int64 // per chat, from 1; set by the store

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"dragoman/ports"
 )
@@ -41,6 +42,8 @@ const (
 	worstBytesPerToken = 2
 	// mediaTokens is what an image or a sound takes, at the large end.
 	mediaTokens = 3000
+	// heldPause is the pause between two looks for money that others hold.
+	heldPause = 200 * time.Millisecond
 	// replyTokens bounds a reply of a model that is not known to bound it itself.
 	replyTokens = 4096
 )
@@ -80,9 +83,17 @@ func (t *turn) afford(ctx context.Context, m Model, req *ports.ModelRequest, q *
 	return hold, err
 }
 
+// reserve sets money aside. What only other requests hold it waits for: they mostly
+// cost less than they may.
 func (t *turn) reserve(ctx context.Context, worst, keep ports.Money) (Hold, error) {
-	hold, err := t.cfg.Purse.Reserve(ctx, ports.Payer{Person: t.person, In: t.lease.In, Agent: t.cfg.Name}, worst, keep)
 	var over *ports.SpendCap
+	hold, err := t.cfg.Purse.Reserve(ctx, ports.Payer{Person: t.person, In: t.lease.In, Agent: t.cfg.Name}, worst, keep)
+	for errors.As(err, &over) && over.Passes() {
+		if err := t.pause(ctx, heldPause); err != nil {
+			return nil, err
+		}
+		hold, err = t.cfg.Purse.Reserve(ctx, ports.Payer{Person: t.person, In: t.lease.In, Agent: t.cfg.Name}, worst, keep)
+	}
 	switch {
 	case errors.As(err, &over):
 		t.log.Warn("spend_cap_reached", "cap", over.Cap, "limit", over.Limit.Dollars(), "spent", over.Spent.Dollars(), "worst", worst.Dollars())

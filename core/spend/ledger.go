@@ -105,10 +105,11 @@ func (l *Ledger) take(charges []charge, worst, keep ports.Money) (news []Warning
 	}
 	for _, c := range charges {
 		b := l.balance(c)
+		over := &ports.SpendCap{Cap: c.name, Limit: c.most, Spent: b.spent, Held: b.held, Wanted: worst + keep}
 		full := worst > c.most-b.spent-b.held-keep
-		news = l.look(news, c, full)
-		if full && err == nil {
-			err = &ports.Error{Kind: ports.KindForbidden, Op: "spend", Err: &ports.SpendCap{Cap: c.name, Limit: c.most, Spent: b.spent}}
+		news = l.look(news, c, full && !over.Passes() && keep == 0)
+		if full && (err == nil || !over.Passes()) { // what does not pass by waiting counts more
+			err = &ports.Error{Kind: ports.KindForbidden, Op: "spend", Err: over}
 		}
 	}
 	if err != nil {

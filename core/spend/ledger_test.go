@@ -91,7 +91,7 @@ func payer(person, chat, agent string) ports.Payer {
 func refused(t *testing.T, err error, name string, limit, spent ports.Money) {
 	t.Helper()
 	var over *ports.SpendCap
-	if !ports.IsKind(err, ports.KindForbidden) || !errors.As(err, &over) || *over != (ports.SpendCap{Cap: name, Limit: limit, Spent: spent}) {
+	if !ports.IsKind(err, ports.KindForbidden) || !errors.As(err, &over) || over.Cap != name || over.Limit != limit || over.Spent != spent {
 		t.Fatalf("got %v, want the cap %s of %s to refuse it, with %s spent", err, name, limit, spent)
 	}
 }
