@@ -20,8 +20,9 @@ type Purse interface {
 	Reserve(ctx context.Context, p ports.Payer, worst, keep ports.Money) (Hold, error)
 }
 
-// Hold is money set aside for one request.
-type Hold interface {
+// Hold is money set aside for one request. It is an alias, so that who has the
+// money needs no name for it.
+type Hold = interface {
 	// Settle books what the request cost and frees the rest. Call it once.
 	Settle(cost ports.Money)
 }

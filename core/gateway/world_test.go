@@ -39,7 +39,8 @@ type world struct {
 	g     *gateway.Gateway
 	lives int // how often it was started
 	stale time.Duration
-	agent func(*agent.Config) // changes the agent's config; may be nil
+	agent func(*agent.Config)    // changes the agent's config; may be nil
+	last  func(*gateway.Options) // changes the options; may be nil
 	stop  func()
 }
 
@@ -113,6 +114,9 @@ func (w *world) startOn(wrap func(*sqlstore.Store) gateway.Store) {
 		w.agent(&own)
 	}
 	opt.Agents = []gateway.Agent{{Config: own}}
+	if w.last != nil {
+		w.last(&opt)
+	}
 	w.g = gateway.New(opt)
 	soft, end := context.WithCancel(context.WithoutCancel(w.t.Context()))
 	done := make(chan error, 1)
