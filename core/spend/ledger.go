@@ -161,9 +161,8 @@ func (l *Ledger) read(ctx context.Context, c charge) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.today()
 	if !l.day.Equal(c.query.Since) {
-		return nil // it was yesterday's
+		return nil // somebody began another day meanwhile
 	}
 	// What was settled since midnight by requests that began before it may be booked
 	// by now or not: all of what is booked is among it then.
