@@ -13,8 +13,8 @@ type Meter interface {
 	// waited for a person.
 	Turn(agent string, o ports.Outcome, took time.Duration)
 	// Model is one request, by the model's name in the config. outcome is "ok" or
-	// the name of an error's kind.
-	Model(model, outcome string, used ports.Tokens)
+	// the name of an error's kind; cost is 0 where the model's price is not known.
+	Model(model, outcome string, used ports.Tokens, cost ports.Money)
 	// Result is what became of a call, by the tool's name as the model wrote it.
 	Result(tool string, o ports.CallOutcome)
 	// Ran is how long a call ran.

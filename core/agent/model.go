@@ -127,7 +127,7 @@ func (t *turn) try(ctx context.Context, m Model, req ports.ModelRequest, q *quer
 	done(verdict(t.ended(ctx, err), err))
 	spent := t.book(m, req, reply, heard, err)
 	hold.Settle(spent.Cost)
-	t.meter.Model(m.Name, asked(err), spent.Tokens)
+	t.meter.Model(m.Name, asked(err), spent.Tokens, spent.Cost)
 	if err != nil {
 		if !t.ended(ctx, err) {
 			t.log.Warn("model_failed", "model", m.Name, "attempt", try, "kind", ports.KindOf(err), "err", err, "dur", time.Since(began))

@@ -134,10 +134,10 @@ type replayMeter struct {
 
 var _ Meter = replayMeter{}
 
-func (replayMeter) Turn(string, ports.Outcome, time.Duration) {}
-func (replayMeter) Model(string, string, ports.Tokens)        {}
-func (replayMeter) Result(string, ports.CallOutcome)          {}
-func (m replayMeter) Ran(time.Duration)                       { m.p.landed(m.act) }
+func (replayMeter) Turn(string, ports.Outcome, time.Duration)       {}
+func (replayMeter) Model(string, string, ports.Tokens, ports.Money) {}
+func (replayMeter) Result(string, ports.CallOutcome)                {}
+func (m replayMeter) Ran(time.Duration)                             { m.p.landed(m.act) }
 
 // replaySpeech says nothing to anybody.
 type replaySpeech struct{ p *player }

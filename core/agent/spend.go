@@ -20,8 +20,8 @@ type Purse interface {
 	Reserve(ctx context.Context, p ports.Payer, worst, keep ports.Money) (Hold, error)
 }
 
-// Hold is money set aside for one request. It is an alias, so that who has the
-// money needs no name for it.
+// Hold is money set aside for one request. It is an alias, so that a Purse of
+// another package may have a name of its own for it.
 type Hold = interface {
 	// Settle books what the request cost and frees the rest. Call it once.
 	Settle(cost ports.Money)
@@ -131,7 +131,7 @@ func media(req ports.ModelRequest) int {
 // book notes what a request used, for the next commit. What a provider did not
 // say is estimated: a reply that broke off is paid for as well.
 func (t *turn) book(m Model, req ports.ModelRequest, reply ports.ModelReply, heard int64, err error) ports.Spent {
-	s := ports.Spent{Step: len(t.steps), Agent: t.cfg.Name, Model: m.Name, Tokens: reply.Usage}
+	s := ports.Spent{Step: len(t.steps), Agent: t.cfg.Name, Model: m.Name, At: time.Now(), Tokens: reply.Usage}
 	if s.Input == 0 && s.Output == 0 && (err == nil || heard > 0) {
 		s.Estimated = true
 		said := int(heard)
@@ -147,4 +147,17 @@ func (t *turn) book(m Model, req ports.ModelRequest, reply ports.ModelReply, hea
 		t.pending.Usage = append(t.pending.Usage, s)
 	}
 	return s
+}
+
+// due are the pending bookings whose row the next commit adds. The others wait for
+// theirs: usage is booked with the row that it was made for, and so once.
+func (t *turn) due() (now, later []ports.Spent) {
+	for _, s := range t.pending.Usage {
+		if s.Step < len(t.steps) {
+			now = append(now, s)
+		} else {
+			later = append(later, s)
+		}
+	}
+	return now, later
 }

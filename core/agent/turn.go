@@ -336,8 +336,10 @@ func (t *turn) record(ctx context.Context) error {
 func (t *turn) commit(ctx context.Context, write func(context.Context, ports.Change) error) error {
 	retry := backoff.NewExponentialBackOff()
 	retry.MaxInterval = commitRetryMax
+	due, later := t.due()
 	for {
 		change := t.pending
+		change.Usage = due
 		// A write does not end with the turn's own time: what happened is recorded.
 		err := guard.Write(ctx, t.lane, t.leaks, "store_write", func(ctx context.Context) error { return write(ctx, change) })
 		if err == nil {
@@ -355,7 +357,7 @@ func (t *turn) commit(ctx context.Context, write func(context.Context, ports.Cha
 		}
 	}
 	t.question = nil // an answer counts until something is recorded after it
-	t.pending = ports.Change{Turn: t.id, Person: t.person}
+	t.pending = ports.Change{Turn: t.id, Person: t.person, Usage: later}
 	return nil
 }
 

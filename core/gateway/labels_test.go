@@ -81,10 +81,13 @@ func TestAServerThatRenamesItsToolsMakesNoEndOfSeries(t *testing.T) {
 // Odd figures of a provider must not panic: a counter never falls.
 func TestOddTokensAreNotCounted(t *testing.T) {
 	m := newMetrics(toolbox.New(toolbox.Config{}, nil, new(guard.Leaks), slog.New(slog.DiscardHandler)))
-	m.Model("m", "ok", ports.Tokens{Input: 5, CachedInput: 9, Output: -3})
+	m.Model("m", "ok", ports.Tokens{Input: 5, CachedInput: 9, Output: -3}, -1)
 	for kind, want := range map[string]float64{"input": 0, "cached_input": 9, "output": 0} {
 		if got := valueOf(t, m.tokens.WithLabelValues("m", kind)); got != want {
 			t.Errorf("%s: %v, want %v", kind, got, want)
 		}
+	}
+	if got := valueOf(t, m.cost.WithLabelValues("m")); got != 0 {
+		t.Errorf("it cost %v", got)
 	}
 }

@@ -37,6 +37,7 @@ type metrics struct {
 	calls    *prometheus.CounterVec
 	requests *prometheus.CounterVec
 	tokens   *prometheus.CounterVec
+	cost     *prometheus.CounterVec
 	turnTook prometheus.Histogram
 	callTook prometheus.Histogram
 
@@ -59,10 +60,11 @@ func newMetrics(tools *toolbox.Toolbox) *metrics {
 		calls:    counter("dragoman_tool_calls_total", "Tool calls by what became of them; tool is empty for a name that no server has.", "server", "tool", "outcome"),
 		requests: counter("dragoman_model_requests_total", "Requests to models, each try on its own; outcome is ok or the kind of the failure.", "model", "outcome"),
 		tokens:   counter("dragoman_tokens_total", "Tokens by kind: input (that was not cached), cached_input, output.", "model", "kind"),
+		cost:     counter("dragoman_cost_usd_total", "What requests to models cost, in US dollars; those of a model without a known price are not in it.", "model"),
 		turnTook: histogram("dragoman_turn_seconds", "How long turns worked, waiting for a person left out."),
 		callTook: histogram("dragoman_tool_call_seconds", "How long tool calls ran."),
 	}
-	m.registry.MustRegister(m.messages, m.turns, m.calls, m.requests, m.tokens, m.turnTook, m.callTook,
+	m.registry.MustRegister(m.messages, m.turns, m.calls, m.requests, m.tokens, m.cost, m.turnTook, m.callTook,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -79,7 +81,7 @@ func (m *metrics) begin(channels []Channel, agents []Agent) {
 		}
 		for _, model := range a.Models {
 			m.requests.WithLabelValues(model.Name, "ok")
-			m.use(model.Name, ports.Tokens{})
+			m.use(model.Name, ports.Tokens{}, 0)
 		}
 	}
 }
@@ -95,13 +97,14 @@ func (m *metrics) Turn(agent string, o ports.Outcome, took time.Duration) {
 }
 
 // Model counts a request. See agent.Meter.
-func (m *metrics) Model(model, outcome string, used ports.Tokens) {
+func (m *metrics) Model(model, outcome string, used ports.Tokens, cost ports.Money) {
 	m.requests.WithLabelValues(model, outcome).Inc()
-	m.use(model, used)
+	m.use(model, used, cost)
 }
 
-// use counts tokens. A provider's odd figures must not make a counter fall.
-func (m *metrics) use(model string, used ports.Tokens) {
+// use counts tokens and money. A provider's odd figures must not make a counter fall.
+func (m *metrics) use(model string, used ports.Tokens, cost ports.Money) {
+	m.cost.WithLabelValues(model).Add(max(0, cost.Dollars()))
 	for kind, n := range map[string]int{"input": used.Input - used.CachedInput, "cached_input": used.CachedInput, "output": used.Output} {
 		m.tokens.WithLabelValues(model, kind).Add(float64(max(0, n)))
 	}

@@ -16,6 +16,7 @@ import (
 	names "github.com/prometheus/common/model"
 
 	"dragoman/adapters/sqlstore"
+	"dragoman/core/agent"
 	"dragoman/core/gateway"
 	"dragoman/ports"
 )
@@ -86,6 +87,7 @@ func TestMetricsCountWhatTurnsDo(t *testing.T) {
 	w := withToken(t)
 	n := 0
 	tools := calls("srv__read_a", "srv__never", "srv__made_up", "nobody__knows", "srv__fails")
+	w.agent = func(c *agent.Config) { c.Models[0].Facts.Price = &ports.Price{Input: 2, CachedInput: 0.5, Output: 8} }
 	w.model.reply = func(ctx context.Context, r ports.ModelRequest) (ports.ModelReply, error) {
 		if n++; n == 1 {
 			return ports.ModelReply{}, ports.Errorf(ports.KindTemporary, "model", "502")
@@ -101,6 +103,7 @@ func TestMetricsCountWhatTurnsDo(t *testing.T) {
 		`dragoman_turns_total{agent="main",outcome="failed"}`:   0,
 		`dragoman_model_requests_total{model="m",outcome="ok"}`: 0,
 		`dragoman_tokens_total{kind="output",model="m"}`:        0,
+		`dragoman_cost_usd_total{model="m"}`:                    0,
 		`dragoman_abandoned_calls_total{op="model"}`:            0,
 		`dragoman_abandoned_calls_running{op="tool_call"}`:      0,
 	})
@@ -128,6 +131,7 @@ func TestMetricsCountWhatTurnsDo(t *testing.T) {
 		`dragoman_tokens_total{kind="input",model="m"}`:                                  120,
 		`dragoman_tokens_total{kind="cached_input",model="m"}`:                           80,
 		`dragoman_tokens_total{kind="output",model="m"}`:                                 14,
+		`dragoman_cost_usd_total{model="m"}`:                                             2 * (60*2 + 40*0.5 + 7*8) / 1e6,
 		`dragoman_inbox_pending`:                                                         0,
 		`dragoman_outbox_pending`:                                                        0,
 	})
