@@ -150,6 +150,15 @@ type Limits struct {
 	Turns        int           `json:"turns" default:"1024" validate:"gt=0" doc:"Turns at a time"`
 	StaleAfter   time.Duration `json:"stale_after" default:"1h" validate:"gte=0" doc:"A message that waited longer is asked about before anything is done; 0s = never"`
 	DrainTimeout time.Duration `json:"drain_timeout" default:"20s" validate:"gte=0" doc:"How long running turns may go on after SIGTERM"`
+	Spend        Spend         `json:"spend" doc:"What requests to models may cost in a day, in US dollars; wants models whose price is known"`
+}
+
+// Spend is what requests to models may cost in a calendar day, in US dollars; nil = no cap.
+type Spend struct {
+	PersonDaily *float64 `json:"person_daily" validate:"omitempty,gt=0,lte=1000000" doc:"Dollars a day of one person, in all their chats; absent: no cap"`
+	ChatDaily   *float64 `json:"chat_daily" validate:"omitempty,gt=0,lte=1000000" doc:"Dollars a day of one chat, its threads together; absent: no cap"`
+	AgentDaily  *float64 `json:"agent_daily" validate:"omitempty,gt=0,lte=1000000" doc:"Dollars a day of one agent; absent: no cap"`
+	TotalDaily  *float64 `json:"total_daily" validate:"omitempty,gt=0,lte=1000000" doc:"Dollars a day of all together; absent: no cap"`
 }
 
 // Log is how the program logs. Format "" lets it choose.

@@ -66,7 +66,7 @@ func TestEveryKey(t *testing.T) {
 	equal(t, "ask", cfg.Ask, config.Ask{Expires: time.Hour, OnMessage: "wait"})
 	equal(t, "access", cfg.Access, config.Access{Mode: "allowlist", Groups: "all", Rate: config.Rate{Count: 5, Per: 10 * time.Second}})
 	equal(t, "people", cfg.People, map[string]config.Person{"ann": {IDs: []string{"tg:12345", "web:a:b"}, Role: "admin"}, "bob": {Role: "user"}})
-	equal(t, "limits", cfg.Limits, config.Limits{Turns: 2, StaleAfter: 30 * time.Minute, DrainTimeout: time.Second})
+	equal(t, "limits", cfg.Limits, config.Limits{Turns: 2, StaleAfter: 30 * time.Minute, DrainTimeout: time.Second, Spend: config.Spend{PersonDaily: new(0.05), TotalDaily: new(20.0)}})
 	equal(t, "log", cfg.Log, config.Log{Format: "json", Level: "debug"})
 }
 

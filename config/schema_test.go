@@ -122,6 +122,7 @@ func TestTheSchemaAgreesWithTheLoader(t *testing.T) {
 		`{"data_dir": "${"}`, `{"data_dir": "${}"}`, `{"data_dir": "${ONE}"}`, `{"data_dir": "$${ONE}${ONE}$"}`, `{"data_dir": "$$${ONE}"}`,
 		`{"data_dir": "${1A}"}`, `{"data_dir": "${NONE:-}x"}`, `{"data_dir": "${NONE:-a$b}"}`, `{"data_dir": "${NONE:-$}"}`, `{"data_dir": "${A:-${ONE}}"}`,
 		`{"data_dir": "${ONE:x}"}`, `{"data_dir": "${A B}"}`, `{"data_dir": "${file:testdata/key.txt}"}`, `{"data_dir": "a\nb"}`,
+		`{"limits": {"spend": {"person_daily": 0}}}`, `{"limits": {"spend": {"total_daily": 2}}}`, `{"limits": {"spend": {"total_daily": "${ONE}"}}}`, `{"limits": {"spend": {"total_daily": 1000001}}}`, `{"limits": {"spend": {"total_daily": null}}}`,
 		`{"limits": {"turns": 0}}`, `{"limits": {"turns": 1.5}}`, `{"limits": {"turns": 1}}`, `{"limits": {"turns": "${ONE}"}}`, `{"limits": {"turns": "1"}}`,
 		`{"tools": {"policy": {"x": "allow"}}}`, `{"tools": {"policy": {"x": ""}}}`, `{"tools": {"policy": {"x": "${ALLOW}"}}}`, `{"tools": {"policy": []}}`,
 		`{"agents": {"main": {"x": 1}}}`, `{"agents": {"a b": {}}, "models": {"m": {"type": "demo"}}}`, `{"models": {"m": {"type": "demo", "model": "x"}}}`,

@@ -51,7 +51,7 @@ type chats struct {
 func assemble(cfg *config.Config, store *sqlstore.Store, audit ports.Audit, in door, chats chats, log *slog.Logger) (*gateway.Gateway, error) {
 	opt := gateway.Options{Store: store, Audit: audit, Listener: in.Listener, AdminToken: in.token, Log: log, Turns: cfg.Limits.Turns, Drain: cfg.Limits.DrainTimeout,
 		Ask:    ask.Config{Expires: cfg.Ask.Expires, OnMessage: ask.OnMessage(cfg.Ask.OnMessage), GroupWait: cfg.Ask.GroupWait},
-		Access: accessOf(cfg), Tools: toolsOf(cfg), NoServers: !cfg.MCP.Enabled}
+		Access: accessOf(cfg), Tools: toolsOf(cfg), NoServers: !cfg.MCP.Enabled, Usage: store, Caps: capsOf(cfg.Limits.Spend)}
 	var err error
 	if in.logins != nil {
 		opt.Logins = in.logins.Handler()
@@ -152,6 +152,17 @@ func windowOf(port ports.ModelPort) int {
 		return w.ContextTokens()
 	}
 	return defaultWindow
+}
+
+// capsOf are the caps in the money that is reckoned with.
+func capsOf(s config.Spend) gateway.Caps {
+	money := func(dollars *float64) ports.Money {
+		if dollars == nil {
+			return 0
+		}
+		return ports.Dollars(*dollars)
+	}
+	return gateway.Caps{Person: money(s.PersonDaily), Chat: money(s.ChatDaily), Agent: money(s.AgentDaily), Total: money(s.TotalDaily)}
 }
 
 func accessOf(cfg *config.Config) access.Config {

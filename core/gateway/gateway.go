@@ -21,6 +21,7 @@ import (
 	"dragoman/core/inbox"
 	"dragoman/core/internal/guard"
 	"dragoman/core/outbox"
+	"dragoman/core/spend"
 	"dragoman/core/toolbox"
 	"dragoman/ports"
 )
@@ -70,6 +71,8 @@ type Options struct {
 	Access    access.Config
 	Ask       ask.Config
 	Tools     toolbox.Config
+	Usage     ports.Usage   // what was spent; nil: nobody can ask, and there can be no Caps
+	Caps      Caps          // on what may be spent in a day
 	Turns     int           // how many run at once
 	Drain     time.Duration // how long a stop waits for what runs
 	Listener  net.Listener  // for HTTP; nil = none
@@ -92,6 +95,7 @@ type Gateway struct {
 	access *access.Access
 	tools  *toolbox.Toolbox
 	asker  *ask.Asker
+	purse  *spend.Ledger
 
 	metrics *metrics
 
@@ -112,6 +116,7 @@ func New(opt Options) *Gateway {
 	g := &Gateway{opt: opt, log: opt.Log, channels: map[string]ports.ChannelState{}, members: map[string]*member{}}
 	g.access = access.New(opt.Access, opt.Store, opt.Log)
 	g.asker = ask.New(opt.Ask)
+	g.purse = spend.New(opt.Caps, opt.Usage, nil, opt.Log)
 	g.leaks.Report = g.abandoned
 	g.tools = toolbox.New(opt.Tools, opt.Store, &g.leaks, opt.Log)
 	g.metrics = newMetrics(g.tools)
@@ -204,7 +209,9 @@ func (g *Gateway) Settled(ctx context.Context) { g.tools.Settled(ctx) }
 func (g *Gateway) parts(box *outbox.Outbox) inbox.Parts {
 	agents := map[string]*agent.Agent{}
 	for _, a := range g.opt.Agents {
-		agents[a.Name] = agent.New(a.Config, g.opt.Store, g.tools.View(a.Tools, a.Servers), g.asker, speech{box}, &g.leaks, g.metrics, g.log)
+		cfg := a.Config
+		cfg.Purse = g.purse
+		agents[a.Name] = agent.New(cfg, g.opt.Store, g.tools.View(a.Tools, a.Servers), g.asker, speech{box}, &g.leaks, g.metrics, g.log)
 	}
 	byChannel := map[string]*agent.Agent{}
 	for _, c := range g.opt.Channels {

@@ -106,6 +106,7 @@ func (w *world) startOn(wrap func(*sqlstore.Store) gateway.Store) {
 	w.lives++
 	opt := w.opt
 	opt.Store, opt.Audit, opt.Log = wrap(store), store, log
+	opt.Usage = cmp.Or[ports.Usage](opt.Usage, store)
 	opt.Channels = []gateway.Channel{{Name: "chat", Port: cmp.Or[ports.ChannelPort](w.plug, w.chat), Agent: "main", SendsInFlight: 8}}
 	opt.Sources = append([]gateway.Source{{Source: toolbox.Source{Name: "srv", Timeout: time.Second}, Port: w.tools}}, w.opt.Sources...)
 	own := agent.Config{Name: "main", MaxSteps: 5, TurnTimeout: cmp.Or(w.model.turnTimeout, time.Minute), StaleAfter: w.stale,
