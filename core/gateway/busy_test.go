@@ -136,6 +136,7 @@ func TestWhatComesOfAMessageWhileATurnRuns(t *testing.T) {
 	}
 }
 
+// play is the case in a bubble: its waits take no time.
 func (c busyCase) play(t *testing.T) []ports.Recording {
 	w := newWorld(t)
 	w.agent = func(a *agent.Config) { a.Busy = c.mode }
@@ -159,13 +160,13 @@ func (c busyCase) play(t *testing.T) []ports.Recording {
 	case inRead, inWrite:
 		w.tools.onCall = func(ctx context.Context, _ string) {
 			if await(ctx); told {
-				time.Sleep(2 * time.Second) // and heeds it late
+				<-time.After(2 * time.Second) // and heeds it late
 			}
 		}
 	}
 	w.start()
 	w.chat.say(t, "ann", "first")
-	time.Sleep(2 * time.Second)
+	<-time.After(2 * time.Second)
 	if c.at != inQuestion && !there {
 		t.Fatal("the turn is not where it should be")
 	}
@@ -176,7 +177,7 @@ func (c busyCase) play(t *testing.T) []ports.Recording {
 		t.Errorf("the stop took %s", took)
 	}
 	w.comesToRest()
-	time.Sleep(2 * time.Second) // the tool is home
+	<-time.After(2 * time.Second) // the tool is home
 	if (told && c.at != inStream) != c.cut {
 		t.Errorf("the tool's server was told to stop: %v, want %v", told, c.cut)
 	}

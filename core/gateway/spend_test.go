@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -14,7 +13,6 @@ import (
 	"dragoman/core/access"
 	"dragoman/core/agent"
 	"dragoman/core/gateway"
-	"dragoman/core/spend"
 	"dragoman/ports"
 )
 
@@ -70,6 +68,7 @@ func TestACapOnAPersonIsNotPassed(t *testing.T) {
 	}
 }
 
+// spendAll is the test in a bubble: its waits take no time.
 func spendAll(t *testing.T, mode ports.Busy) {
 	limit := ports.Dollars(0.05)
 	m := &priced{price: ports.Price{Input: 0.5, CachedInput: 0.5, CacheWrite: 0.5, Output: 5}}
@@ -80,9 +79,9 @@ func spendAll(t *testing.T, mode ports.Busy) {
 		People:   map[string]access.Listed{"ann": {Identities: []string{"chat:ann", "other:ann"}}},
 	}
 	w.last = func(opt *gateway.Options) {
-		ledger := spend.New(spend.Caps{Person: limit}, w.store, nil, slog.New(slog.DiscardHandler))
+		opt.Caps, opt.Usage = gateway.Caps{Person: limit}, w.store
 		first := opt.Agents[0]
-		first.Busy, first.Purse = mode, ledger
+		first.Busy = mode
 		first.Models = []agent.Model{{Name: "priced", Port: m, ContextTokens: 32000, Facts: m.Facts()}}
 		second := first
 		second.Name = "second"
@@ -100,9 +99,9 @@ func spendAll(t *testing.T, mode ports.Busy) {
 	}
 	for n := range 6 {
 		say(n)
-		time.Sleep(2 * time.Second)
+		<-time.After(2 * time.Second)
 	}
-	time.Sleep(10 * time.Minute) // all turns are over
+	<-time.After(10 * time.Minute) // all turns are over
 	w.comesToRest()
 	if m.spent > limit {
 		t.Errorf("%s were spent of %s", m.spent, limit)
@@ -128,7 +127,7 @@ func spendAll(t *testing.T, mode ports.Busy) {
 	w.start()
 	other.await(t)
 	say(9)
-	time.Sleep(time.Minute)
+	<-time.After(time.Minute)
 	if m.asked != asked {
 		t.Errorf("after a restart it was asked %d times more", m.asked-asked)
 	}
@@ -146,7 +145,7 @@ func TestWithACapAModelWithoutAPriceIsNotAsked(t *testing.T) {
 		} {
 			w := withModels(t, c.models...)
 			w.last = func(opt *gateway.Options) {
-				opt.Agents[0].Purse = spend.New(spend.Caps{Total: ports.Dollars(1)}, w.store, nil, slog.New(slog.DiscardHandler))
+				opt.Caps, opt.Usage = gateway.Caps{Total: ports.Dollars(1)}, w.store
 			}
 			w.start()
 			w.chat.say(t, "ann", "hello")
