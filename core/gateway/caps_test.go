@@ -50,7 +50,7 @@ func TestACapOnAPersonHoldsInAllTheirChats(t *testing.T) {
 	}
 	w.restart()
 	had := refused()
-	w.chat.say(t, "ann", "once more")
+	w.chat.say(t, "ann", strings.Repeat("once more ", 500)) // what is short may still fit
 	w.chat.say(t, "bob", "and I?")
 	w.settled()
 	if after := spent(); after != before || refused() != had+1 {
