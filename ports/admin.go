@@ -39,6 +39,7 @@ type Admin interface {
 	Revoke(ctx context.Context, id string) (Pairing, error)
 	// Entries reads the last limit entries of the audit, newest first.
 	Entries(ctx context.Context, limit int) ([]AuditEntry, error)
+	Usage
 }
 
 // Role of a person.

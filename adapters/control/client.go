@@ -98,6 +98,11 @@ func (c *Client) Entries(ctx context.Context, limit int) ([]ports.AuditEntry, er
 	return post[[]ports.AuditEntry](ctx, c, "entries", arguments{Limit: limit})
 }
 
+// Used implements ports.Usage. Days are those of the gateway's time zone.
+func (c *Client) Used(ctx context.Context, q ports.UsageQuery) ([]ports.Used, error) {
+	return post[[]ports.Used](ctx, c, "used", arguments{Query: q})
+}
+
 func post[T any](ctx context.Context, c *Client, name string, a arguments) (got T, err error) {
 	resp, err := c.send(ctx, name, a)
 	if err != nil {

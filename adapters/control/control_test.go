@@ -3,6 +3,7 @@ package control_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -61,6 +62,12 @@ func (admin) Revoke(_ context.Context, id string) (ports.Pairing, error) {
 
 func (admin) Entries(_ context.Context, limit int) ([]ports.AuditEntry, error) {
 	return []ports.AuditEntry{{At: time.Unix(9, 0).UTC(), Actor: "ann", What: "turn_given_up", Ref: strconv.Itoa(limit), Detail: json.RawMessage(`{"a":1}`)}}, nil
+}
+
+func (admin) Used(_ context.Context, q ports.UsageQuery) ([]ports.Used, error) {
+	q.Since = q.Since.Round(0)
+	return []ports.Used{{Key: fmt.Sprintf("%s %s %s %s %s", q.Person, q.Channel, q.Chat, q.Agent, q.By), Requests: int(q.Since.Unix()),
+		Tokens: ports.Tokens{Input: 4, CachedInput: 3, CacheWrite: 2, Output: 1}, Cost: 1 << 60, Unpriced: 7}, {Key: q.Since.Location().String()}}, nil
 }
 
 // serve starts a server on a socket and returns a client of it.
@@ -122,6 +129,10 @@ func TestTheClientIsTheAdmin(t *testing.T) {
 			entries, err := c.Entries(ctx, 7)
 			wantEntries, _ := admin{}.Entries(ctx, 7)
 			same(t, entries, wantEntries, err)
+			query := ports.UsageQuery{Since: time.Unix(9, 0), Person: "p", Channel: "c", Chat: "a", Agent: "main", By: ports.UsageByDay}
+			used, err := c.Used(ctx, query)
+			wantUsed, _ := admin{}.Used(ctx, query)
+			same(t, used, wantUsed, err)
 			again, err := c.Reconnect(ctx, "files")
 			wantAgain, _ := admin{}.Reconnect(ctx, "files")
 			same(t, again, wantAgain, err)

@@ -20,19 +20,20 @@ const (
 
 // arguments of every method; each uses some of them.
 type arguments struct {
-	Name    string          `json:"name,omitempty"`
-	Args    json.RawMessage `json:"args,omitempty"`
-	Timeout time.Duration   `json:"timeout,omitempty"`
-	Enabled bool            `json:"enabled,omitempty"`
-	Code    string          `json:"code,omitempty"`
-	Role    ports.Role      `json:"role,omitempty"`
-	ID      string          `json:"id,omitempty"`
-	Agent   string          `json:"agent,omitempty"`
-	Chat    string          `json:"chat,omitempty"`
-	Back    int             `json:"back,omitempty"`
-	Limit   int             `json:"limit,omitempty"`
-	Saying  ports.Saying    `json:"saying,omitzero"`
-	Said    ports.Said      `json:"said,omitzero"`
+	Name    string           `json:"name,omitempty"`
+	Args    json.RawMessage  `json:"args,omitempty"`
+	Timeout time.Duration    `json:"timeout,omitempty"`
+	Enabled bool             `json:"enabled,omitempty"`
+	Code    string           `json:"code,omitempty"`
+	Role    ports.Role       `json:"role,omitempty"`
+	ID      string           `json:"id,omitempty"`
+	Agent   string           `json:"agent,omitempty"`
+	Chat    string           `json:"chat,omitempty"`
+	Back    int              `json:"back,omitempty"`
+	Limit   int              `json:"limit,omitempty"`
+	Saying  ports.Saying     `json:"saying,omitzero"`
+	Said    ports.Said       `json:"said,omitzero"`
+	Query   ports.UsageQuery `json:"query,omitzero"`
 }
 
 // failure is an error on the wire.
@@ -103,6 +104,10 @@ func Handler(admin ports.Admin) *http.ServeMux {
 		return admin.Approve(ctx, a.Code, a.Role)
 	})
 	method(mux, "entries", func(ctx context.Context, a arguments) ([]ports.AuditEntry, error) { return admin.Entries(ctx, a.Limit) })
+	method(mux, "used", func(ctx context.Context, a arguments) ([]ports.Used, error) {
+		a.Query.Since = a.Query.Since.Local() // JSON has the offset of one moment, and no zone
+		return admin.Used(ctx, a.Query)
+	})
 	method(mux, "revoke", func(ctx context.Context, a arguments) (ports.Pairing, error) { return admin.Revoke(ctx, a.ID) })
 	return mux
 }

@@ -33,7 +33,7 @@ are as it sees them.`,
 			if err != nil {
 				return err
 			}
-			for _, w := range cfg.Unmatched(builtInNames(cmd.Context())...) {
+			for _, w := range append(cfg.Unmatched(builtInNames(cmd.Context())...), unpriced(cfg)...) {
 				fmt.Fprintf(cmd.ErrOrStderr(), "warning: %v\n", w)
 			}
 			if !asJSON {

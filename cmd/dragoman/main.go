@@ -63,7 +63,7 @@ func newRoot(hard context.Context) *cobra.Command {
 	root.PersistentFlags().StringVar(&file, "config", "", "config file (default ./dragoman.json if it is there, else the built-in default)")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newRun(hard, &file), newChat(hard, &file), newInit(&file), newCheck(&file), newSchema(), newServers(&file), newTools(&file), newCall(&file), newPair(&file), newReplay(&file), newAudit(&file), newBackup(&file), newVersion(), newDesk())
+	root.AddCommand(newRun(hard, &file), newChat(hard, &file), newInit(&file), newCheck(&file), newSchema(), newServers(&file), newTools(&file), newCall(&file), newPair(&file), newReplay(&file), newAudit(&file), newUsage(&file), newBackup(&file), newVersion(), newDesk())
 	root.SetHelpCommand(newHelp(root))
 	return root
 }

@@ -101,6 +101,11 @@ func (g *Gateway) Entries(ctx context.Context, limit int) ([]ports.AuditEntry, e
 	return g.opt.Audit.Entries(ctx, limit)
 }
 
+// Used sums what was spent on models.
+func (g *Gateway) Used(ctx context.Context, q ports.UsageQuery) ([]ports.Used, error) {
+	return g.opt.Usage.Used(ctx, q)
+}
+
 func (g *Gateway) audit(ctx context.Context, what, ref string) {
 	if err := g.opt.Audit.Append(ctx, ports.AuditEntry{Actor: "admin", What: what, Ref: ref}); err != nil {
 		g.log.Error("audit_failed", "what", what, "kind", ports.KindOf(err), "err", err)
