@@ -3,17 +3,23 @@ package sqlstore
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
 	"dragoman/ports"
 )
 
-// recordedPast is how many finished turns before it a recording has: as many as
-// a prompt looks at.
-const recordedPast = 100
+// recordedPast is how many finished turns before it a recording has at most, and
+// recordedLeast how many where no memo stands for those before them: what a prompt
+// says of more is seldom more than that they are left out.
+const (
+	recordedPast  = 4096
+	recordedLeast = 256
+)
 
 // Recorded reads the recording of a turn, by its id or by the reference that
 // people see (ports.Ref). It takes no lock and no lease and cannot write, so that
@@ -114,14 +120,7 @@ func recording(ctx context.Context, t *session, id string) (ports.Recording, err
 	if err != nil {
 		return out, err
 	}
-	var before []string
-	err = t.each(ctx, `SELECT id FROM (SELECT id, seq FROM turn WHERE conv = $1 AND state = 'done' AND lane = 1 AND seq < $2
-		ORDER BY seq DESC`+limited(recordedPast)+`) ORDER BY seq`, []any{turn.In.String(), seq}, func(scan scanner) error {
-		var id string
-		err := scan(&id)
-		before = append(before, id)
-		return err
-	})
+	before, err := recordedBefore(ctx, t, turn.In.String(), seq)
 	if err != nil {
 		return out, err
 	}
@@ -136,6 +135,34 @@ func recording(ctx context.Context, t *session, id string) (ports.Recording, err
 		out.Past = append(out.Past, p)
 	}
 	return out, nil
+}
+
+// recordedBefore are the finished turns before a turn, oldest first, as far back as
+// its prompts can look: to the latest memo of one of them, and beyond it to the
+// turn that the memo stands for up to.
+func recordedBefore(ctx context.Context, t *session, conv string, seq int64) (ids []string, err error) {
+	var upto *string
+	known := false
+	err = t.each(ctx, `SELECT t.id, (SELECT s.body FROM step s WHERE s.turn = t.id AND s.kind = 'memo' ORDER BY s.idx DESC LIMIT 1) FROM turn t
+		WHERE t.conv = $1 AND t.state = 'done' AND t.lane = 1 AND t.seq < $2 ORDER BY t.seq DESC`+limited(recordedPast), []any{conv, seq}, func(scan scanner) error {
+		var id string
+		var body *string
+		if err := scan(&id, &body); err != nil || known {
+			return err
+		}
+		if upto == nil && body != nil {
+			var memo struct{ Upto string }
+			if err := json.Unmarshal([]byte(*body), &memo); err != nil {
+				return err
+			}
+			upto = &memo.Upto
+		}
+		ids = append(ids, id)
+		known = upto != nil && *upto == id || upto == nil && len(ids) == recordedLeast
+		return nil
+	})
+	slices.Reverse(ids)
+	return ids, err
 }
 
 func recordedTurn(ctx context.Context, t *session, id string) (out ports.RecordedTurn, seq int64, err error) {

@@ -120,6 +120,8 @@ type Agent struct {
 	log    *slog.Logger
 
 	history history
+	scales  scales
+	script  memoScript // of a replay; nil = none
 }
 
 // New makes an Agent.

@@ -42,9 +42,10 @@ func (t *turn) since(waiting []ports.Inbox) []ports.Inbox {
 }
 
 // yield ends the turn for a new message of its person, where the conversation
-// wants that. A turn that asks whether it is still wanted has its own rule.
+// wants that. A turn that asks whether it is still wanted has its own rule, and a
+// command is done before what was said after it.
 func (t *turn) yield(ctx context.Context, waiting []ports.Inbox) {
-	if t.stopped || t.idle || t.givenUp || t.old != fresh || len(t.since(waiting)) == 0 || t.busy(ctx) != ports.BusyInterrupt {
+	if t.stopped || t.idle || t.givenUp || t.old != fresh || commandOf(t.taken) != "" || len(t.since(waiting)) == 0 || t.busy(ctx) != ports.BusyInterrupt {
 		return
 	}
 	t.interrupted, t.joining = true, nil

@@ -27,34 +27,38 @@ type history struct {
 
 // remembered is what is kept of a conversation.
 type remembered struct {
-	in    ports.Conversation
-	last  string // the turn it ends with
-	past  []told
+	in   ports.Conversation
+	last string // the turn it ends with
+	recall
 	bytes int
 }
 
 // get gives what was told up to a turn, if that is known.
-func (h *history) get(in ports.Conversation, last string) ([]told, bool) {
+func (h *history) get(in ports.Conversation, last string) (recall, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	e := h.by[in]
 	if e == nil || last == "" {
-		return nil, false
+		return recall{}, false
 	}
 	r := e.Value.(*remembered)
 	if r.last != last {
 		h.drop(e)
-		return nil, false
+		return recall{}, false
 	}
 	h.order.MoveToFront(e)
-	return r.past, true
+	return r.recall, true
 }
 
 // put keeps what was told up to a turn. Nobody may change it afterwards.
-func (h *history) put(in ports.Conversation, last string, past []told) {
-	r := &remembered{in: in, last: last, past: slices.Clip(past)}
-	for _, p := range past {
+func (h *history) put(in ports.Conversation, last string, what recall) {
+	what.past = slices.Clip(what.past)
+	r := &remembered{in: in, last: last, recall: what, bytes: len(what.memo.Text)}
+	for _, p := range what.past {
 		r.bytes += weight(p.entries)
+		if p.trimmed != nil {
+			r.bytes += weight(p.trimmed)
+		}
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 
 func TestHistoryKeepsWhatIsRight(t *testing.T) {
 	room := func(i int) ports.Conversation { return ports.Conversation{Channel: "c", Chat: strconv.Itoa(i)} }
-	of := func(bytes int) []told {
-		return []told{{entries: []ports.Entry{{Text: strings.Repeat("x", bytes)}}}}
+	of := func(bytes int) recall {
+		return recall{past: []told{{entries: []ports.Entry{{Text: strings.Repeat("x", bytes)}}}}}
 	}
 	knows := func(h *history, in ports.Conversation, last string, want bool) {
 		t.Helper()

@@ -3,6 +3,7 @@ package agent
 import (
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"dragoman/ports"
 )
@@ -20,6 +21,9 @@ type (
 		State json.RawMessage  `json:"state,omitempty"`
 		Model string           `json:"model"`
 		Stop  ports.StopReason `json:"stop"`
+		Usage *ports.Tokens    `json:"usage,omitempty"` // nil where the provider did not say
+		Guess int              `json:"guess,omitempty"` // what we took the prompt for, in tokens
+		At    time.Time        `json:"at,omitzero"`     // when the reply was there
 	}
 	startBody struct {
 		V     int         `json:"v"`
@@ -33,6 +37,13 @@ type (
 	resultBody struct {
 		V int `json:"v"`
 		ports.CallResult
+	}
+	memoBody struct {
+		V        int    `json:"v"`
+		Upto     string `json:"upto"`               // the last turn that it stands for; "" = there was none before
+		Text     string `json:"text"`               // "" = nothing is said of them any more
+		Model    string `json:"model,omitempty"`    // who wrote it
+		Messages int    `json:"messages,omitempty"` // that it stands for and no memo before it did
 	}
 	finalBody struct {
 		V    int    `json:"v"`

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,7 +30,18 @@ func (t *turn) generate(ctx context.Context) (ports.ModelReply, error) {
 	if err := t.remember(ctx); err != nil {
 		return ports.ModelReply{}, err
 	}
-	return t.request(ctx, t.prompt, true)
+	for {
+		if err := t.makeRoom(ctx); err != nil {
+			return ports.ModelReply{}, err
+		}
+		reply, err := t.request(ctx, t.prompt, true)
+		if !ports.IsKind(err, ports.KindTooLarge) {
+			return reply, err
+		}
+		if again, ours := t.overflowed(ctx); ours != nil || !again {
+			return ports.ModelReply{}, cmp.Or(ours, err)
+		}
+	}
 }
 
 // query is one reply that is wanted, of whichever model gives it.

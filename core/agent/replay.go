@@ -65,6 +65,7 @@ func (p *player) play(ctx context.Context, cfg Config, window int, asker Asker, 
 			return ports.Settings{Busy: p.script.busy()}, nil
 		}
 		a := New(cfg, replayStore{p}, replayTools{p, act}, asker, replaySpeech{p}, &guard.Leaks{}, replayMeter{p, act}, log)
+		a.script = replayMemos{p}
 		err := a.Turn(lane, ports.Lease{In: p.script.rec.Turn.In, Epoch: 1}, work, act.news)
 		p.leave(act)
 		cancel(nil)

@@ -105,7 +105,7 @@ func events(steps []ports.Step, asked map[int][]ports.Question, prompts, known [
 			break
 		}
 		st := steps[n]
-		e := event{what: string(st.Kind), step: n, call: -1, body: st.Body}
+		e := event{what: string(st.Kind), step: n, call: -1, body: timeless(st)}
 		switch st.Kind {
 		case ports.StepReply:
 			if replies < len(known) && replies < len(prompts) {

@@ -29,13 +29,21 @@ func (m replayModel) Generate(ctx context.Context, r ports.ModelRequest, _ func(
 		p.mu.Unlock()
 		return ports.ModelReply{}, errReplayDied
 	}
+	if memo, ok := p.summaryOf(r); ok {
+		p.mu.Unlock()
+		return memo, nil
+	}
 	n := p.replies
 	if n < len(p.script.replies) {
 		p.replies++
 		p.prompts = append(p.prompts, r.Entries)
 		b := p.script.replies[n]
 		p.mu.Unlock()
-		return ports.ModelReply{Text: b.Text, Calls: slices.Clone(b.Calls), State: b.State, Model: b.Model, Stop: b.Stop}, nil
+		reply := ports.ModelReply{Text: b.Text, Calls: slices.Clone(b.Calls), State: b.State, Model: b.Model, Stop: b.Stop}
+		if b.Usage != nil {
+			reply.Usage = *b.Usage
+		}
+		return reply, nil
 	}
 	away := p.unasked(len(p.steps)) != nil || p.script.end == endStale // nothing is asked while a model is
 	p.mu.Unlock()

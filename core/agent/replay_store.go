@@ -99,7 +99,7 @@ func (p *player) strays(c ports.Change) bool {
 			break
 		}
 		was := p.script.steps[st.Index]
-		if was.Kind != st.Kind || was.Call != st.Call || !same(was.Body, st.Body) || p.unasked(st.Index) != nil {
+		if !sameStep(was, st) || p.unasked(st.Index) != nil {
 			return true
 		}
 	}

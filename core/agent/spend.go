@@ -67,7 +67,7 @@ func (t *turn) afford(ctx context.Context, m Model, req *ports.ModelRequest, q *
 	}
 	worst := worstCost(*m.Facts.Price, *req)
 	keep := worst
-	if len(req.Tools) == 0 || req.NoCalls {
+	if q.show && (len(req.Tools) == 0 || req.NoCalls) {
 		keep = 0 // it is a final answer
 	}
 	hold, err := t.reserve(ctx, worst, keep)

@@ -46,9 +46,11 @@ type turn struct {
 	idle        bool                 // began with a stop and has nothing to stop
 	givenUp     bool                 // too many processes died of it
 	old         age                  // how old is what it is about to do
-	past        []told               // the finished turns before it; nil = not read yet
-	last        string               // the last of them
+	last        string               // the last finished turn before it
 	rulings     map[int]ports.Ruling // of the open round, by call; decided anew in each activation
+
+	recall         // the finished turns before it
+	fit    fitting // what had to be done for the prompt to fit
 }
 
 // ending is how an activation ends.
@@ -103,14 +105,14 @@ func (t *turn) unbutton() {
 	t.pending.Deliveries = append(t.pending.Deliveries, t.asker.Settled(q, t.render)...)
 }
 
-// own are the messages that wait and are this person's, up to a stop.
+// own are the messages that wait and are this person's, up to a stop or a command.
 func own(waiting []ports.Inbox, person ports.PersonID) []ports.Inbox {
 	var list []ports.Inbox
 	for _, m := range waiting {
 		if m.Person != person {
 			continue
 		}
-		if m.Route != ports.RouteLane {
+		if m.Route != ports.RouteLane || isCommand(m) {
 			break
 		}
 		list = append(list, m)
@@ -119,9 +121,12 @@ func own(waiting []ports.Inbox, person ports.PersonID) []ports.Inbox {
 }
 
 // leading are the first messages that wait, as long as they are this person's
-// and none of them is a stop.
+// and none of them is a stop or, but for the first alone, a command.
 func leading(waiting []ports.Inbox, person ports.PersonID) []ports.Inbox {
 	for i, m := range waiting {
+		if i > 0 && (isCommand(m) || isCommand(waiting[0])) {
+			return waiting[:i]
+		}
 		if m.Person != person || m.Route != ports.RouteLane {
 			return waiting[:i]
 		}
@@ -184,6 +189,10 @@ func (t *turn) run(ctx context.Context) (end ending, err error) {
 		case t.interrupted:
 			t.cancelOpen(r, textOverridden, textNotBegun)
 			return ending{outcome: ports.OutcomeSuperseded, text: textInterruptedBy}, nil
+		case commandOf(t.taken) != "":
+			if end, err = t.obey(ctx, commandOf(t.taken)); err == nil {
+				return end, nil
+			}
 		case t.old != fresh:
 			var over bool
 			if end, over, err = t.stale(ctx, r); over {
@@ -244,7 +253,7 @@ func (t *turn) reply(ctx context.Context) (ending, error) {
 	}
 	clear(t.rulings)
 	sanitize(&got)
-	t.add(ports.StepReply, 0, replyBody{V: bodyVersion, Text: got.Text, Calls: got.Calls, State: got.State, Model: got.Model, Stop: got.Stop})
+	t.add(ports.StepReply, 0, t.replied(got))
 	if len(got.Calls) > 0 {
 		return ending{}, nil
 	}
@@ -261,7 +270,7 @@ func (t *turn) reply(ctx context.Context) (ending, error) {
 // finish ends the turn in one commit, with what the person is told.
 func (t *turn) finish(ctx context.Context, end ending) error {
 	final := finalBody{V: bodyVersion, Kind: end.kind}
-	if end.outcome != ports.OutcomeAnswered || t.idle {
+	if end.outcome != ports.OutcomeAnswered || t.idle || commandOf(t.taken) != "" {
 		final.Text = end.text
 	}
 	t.deliver(strconv.Itoa(len(t.steps)), ports.Content{Text: end.text}, "")
