@@ -217,7 +217,7 @@ func (w *world) sound(messages int) {
 		"replies that are not booked once": `SELECT COUNT(*) FROM step s WHERE kind = 'reply' AND (SELECT COUNT(*) FROM usage u WHERE u.turn = s.turn AND u.step = s.idx) <> 1`,
 		// What broke off was paid for as well.
 		"bookings of no reply, in turns that were answered": `SELECT COUNT(*) FROM usage u JOIN turn t ON t.id = u.turn WHERE t.outcome = 'answered'
-			AND NOT EXISTS (SELECT 1 FROM step s WHERE s.turn = u.turn AND s.idx = u.step AND s.kind = 'reply')`,
+			AND NOT EXISTS (SELECT 1 FROM step s WHERE s.turn = u.turn AND s.idx = u.step AND s.kind IN ('reply', 'memo'))`,
 		"open questions":                    `SELECT COUNT(*) FROM question WHERE state = 'open'`,
 		"conversations that are still held": `SELECT COUNT(*) FROM conv WHERE owner IS NOT NULL`,
 	} {
