@@ -249,7 +249,7 @@ func (t *turn) squeeze(most int) {
 	if !over() {
 		return
 	}
-	goal := most * 4 / 5
+	goal := most * 2 / 3
 	t.leaveOutTo(goal, t.ofTokens(int(keptShare*float64(t.window()))))
 	if over() {
 		t.fit.trim = hideTo(entries(t.taken, t.steps), t.fit.trim, t.runningRoom(goal))

@@ -63,7 +63,7 @@ var sentences = []struct {
 	{nil, ports.KindForbidden, "The language model refused this gateway's key, or the account behind it is used up. The admin has to look at it."},
 	{nil, ports.KindNotFound, "The configured language model does not exist. The admin has to look at it."},
 	{nil, ports.KindInvalid, "The language model did not accept the request. The admin has to look at it."},
-	{nil, ports.KindTooLarge, "This conversation has become too long for the language model."},
+	{nil, ports.KindTooLarge, "This conversation has become too long for the language model. With /new a new one begins."},
 	{nil, ports.KindProtocol, "The language model's answer broke off or made no sense. Please try again."},
 	{nil, ports.KindRefused, "The language model's provider declined to answer this."},
 

@@ -32,6 +32,7 @@ var named = regexp.MustCompile(`artifact "([A-Za-z0-9_-]{1,80})"`)
 // same entries is the same, and calls keep their results.
 type trim struct {
 	hide int // so many tool results, the oldest first, are cut to a hint of what they were
+	bare int // and of so many nothing is left but that there was one
 	clip int // no text, result or argument is longer, in bytes; 0 = as long as it is
 }
 
@@ -45,7 +46,10 @@ func (c trim) of(list []ports.Entry) []ports.Entry {
 	for i := range list {
 		e := &list[i]
 		if e.Role == ports.RoleTool {
-			if results++; results <= c.hide {
+			switch results++; {
+			case results <= c.bare:
+				*e = short(*e, 0, 0)
+			case results <= c.hide:
 				*e = short(*e, hiddenHead, hiddenTail)
 			}
 		}
@@ -98,7 +102,7 @@ func middleOut(s string, head, tail int, note func(left int) string) string {
 	for from < len(s) && !utf8.RuneStart(s[from]) {
 		from++
 	}
-	cut := s[:head] + "\n\n" + note(from-head) + "\n\n" + s[from:]
+	cut := strings.TrimSpace(s[:head] + "\n\n" + note(from-head) + "\n\n" + s[from:])
 	if len(cut) >= len(s) {
 		return s
 	}
@@ -141,11 +145,16 @@ func trimmed(list []ports.Entry) (out []ports.Entry, smaller bool) {
 }
 
 // hideTo hides results, the oldest first, until the entries have at most so many
-// tokens, as we guess. Those of the last round stay.
+// tokens, as we guess; where a hint of each is too much, nothing of them is left.
+// Those of the last round stay.
 func hideTo(list []ports.Entry, c trim, most int) trim {
 	all, last := countResults(list)
-	for c.hide < all-last && guessEntries(c.of(list)) > most {
+	over := func() bool { return guessEntries(c.of(list)) > most }
+	for c.hide < all-last && over() {
 		c.hide++
+	}
+	for c.bare < all-last && over() {
+		c.bare++
 	}
 	return c
 }

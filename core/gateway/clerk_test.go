@@ -26,8 +26,9 @@ type clerk struct {
 	keep     bool
 	largest  int // prompt of a reply since it was last looked at, in tokens
 	refused  int
-	asked    int                                                // for summaries
-	dumb     func(ports.ModelRequest) (ports.ModelReply, error) // in place of summaries; nil = they are made
+	asked    int                              // for summaries
+	dumb     func() (ports.ModelReply, error) // in place of summaries; nil = they are made
+	hook     func(r ports.ModelRequest) error // may refuse a prompt
 }
 
 var (
@@ -49,6 +50,11 @@ func (c *clerk) Generate(_ context.Context, r ports.ModelRequest, _ func(string)
 		c.faults = append(c.faults, fault)
 		return ports.ModelReply{}, ports.Errorf(ports.KindInvalid, "clerk", "400: %s", fault)
 	}
+	if c.hook != nil {
+		if err := c.hook(r); err != nil {
+			return ports.ModelReply{}, err
+		}
+	}
 	n := tokensOf(r)
 	room := c.longest
 	if r.MaxTokens > 0 {
@@ -62,7 +68,7 @@ func (c *clerk) Generate(_ context.Context, r ports.ModelRequest, _ func(string)
 	if strings.HasPrefix(last.Text, "[The chat gateway asks this") {
 		c.asked++
 		if c.dumb != nil {
-			return c.dumb(r)
+			return c.dumb()
 		}
 		if !r.NoCalls {
 			c.faults = append(c.faults, "a summary is asked for with calls")
@@ -228,6 +234,17 @@ func answer(list []ports.Entry) ports.ModelReply {
 	case strings.HasPrefix(said, "Promise"):
 		_, when, _ := strings.Cut(said, " on ")
 		return ports.ModelReply{Text: "Gladly: I promise to water plant " + n + " on " + when}
+	case strings.HasPrefix(said, "Survey"):
+		done := 0
+		for _, e := range list[at:] {
+			if e.Role == ports.RoleTool {
+				done++
+			}
+		}
+		if fmt.Sprint(done) == n {
+			return ports.ModelReply{Text: "Surveyed: " + n}
+		}
+		return ports.ModelReply{Calls: []ports.Call{{ID: fmt.Sprint("s", done), Name: "shop__look", Arguments: json.RawMessage(fmt.Sprintf(`{"order":%d}`, 20000+done))}}}
 	case strings.HasPrefix(said, "Look up") && at == len(list)-1:
 		arguments := json.RawMessage(`{"order":` + n + `}`)
 		return ports.ModelReply{Text: "Let me see.", Calls: []ports.Call{{ID: "a" + n, Name: "shop__look", Arguments: arguments}, {ID: "b" + n, Name: "shop__note", Arguments: arguments}}}

@@ -111,6 +111,8 @@ func (k *talk) live() {
 	k.t.Helper()
 	k.store = &mortal{failing: &failing{died: make(chan struct{})}}
 	k.startOn(func(s *sqlstore.Store) gateway.Store { k.store.failing.Store = s; return k.store })
+	k.is("srv", ports.PhaseReady) // tools that come later change the prompt
+	k.is("shop", ports.PhaseReady)
 }
 
 // killAtNextMemo has the process die around the commit of the next memo.

@@ -1,0 +1,386 @@
+package gateway_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"dragoman/core/agent"
+	"dragoman/core/ask"
+	"dragoman/ports"
+)
+
+const summaryHead = "[A summary of this conversation"
+
+// prompts are the requests since the last look, and whether each is for a summary.
+func (k *talk) prompts() []ports.ModelRequest {
+	k.clerk.mu.Lock()
+	defer k.clerk.mu.Unlock()
+	list := k.clerk.requests
+	k.clerk.requests = nil
+	return list
+}
+
+func isSummary(r ports.ModelRequest) bool {
+	return strings.HasPrefix(r.Entries[len(r.Entries)-1].Text, "[The chat gateway asks this")
+}
+
+// has reports whether a prompt has this anywhere.
+func has(r ports.ModelRequest, text string) bool {
+	return slices.ContainsFunc(r.Entries, func(e ports.Entry) bool { return strings.Contains(e.Text, text) })
+}
+
+// chatter says so many things that are of no use.
+func (k *talk) chatter(turns int) {
+	k.t.Helper()
+	for i := range turns {
+		k.says(strings.Repeat("I walked along the river and thought about nothing much. ", i%5+3))
+	}
+}
+
+// written are the lines of a prompt as a provider's cache sees them.
+func written(t *testing.T, r ports.ModelRequest) (list [][]byte) {
+	t.Helper()
+	add := func(v any) {
+		b, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, b)
+	}
+	add(r.Tools)
+	add(r.System)
+	for _, e := range r.Entries {
+		add(e)
+	}
+	return list
+}
+
+func begins(long, short [][]byte) bool {
+	return len(long) >= len(short) && slices.EqualFunc(long[:len(short)], short, bytes.Equal)
+}
+
+func TestEachPromptBeginsAsTheOneBefore(t *testing.T) {
+	k := newTalk(t, 8000)
+	k.clerk.keep = true
+	for i := range 40 {
+		if i%15 == 9 {
+			k.rebirth()
+		}
+		if i%2 == 0 {
+			k.says(fmt.Sprintf("Look up order %d, please.", 500+i))
+			continue
+		}
+		k.chatter(1)
+	}
+	k.sane()
+	var before [][]byte
+	grown, compacted, key := 0, 0, ""
+	for i, r := range k.prompts() {
+		now := written(t, r)
+		if key == "" {
+			key = r.CacheKey
+		}
+		if r.CacheKey != key || key == "" || strings.Contains(key, "ann") {
+			t.Errorf("request %d has the cache key %q, the first has %q", i, r.CacheKey, key)
+		}
+		switch {
+		case isSummary(r):
+			if before != nil && !begins(before, now[:len(now)-1]) {
+				t.Errorf("request %d, for a summary, does not begin as the prompt before it", i)
+			}
+			compacted, before = compacted+1, nil
+			continue
+		case before != nil && !begins(now, before):
+			t.Errorf("request %d does not begin as the one before:\n%s\n%s", i, bytes.Join(now, nil), bytes.Join(before, nil))
+		case before != nil:
+			grown++
+		}
+		before = now
+	}
+	if grown < 40 || compacted < 2 {
+		t.Errorf("%d prompts began as the one before and %d summaries were made: that shows little", grown, compacted)
+	}
+	other := newTalk(t, 8000)
+	other.clerk.keep = true
+	other.line.say(t, "bob", "hello")
+	other.hears()
+	if got := other.prompts()[0].CacheKey; got == key {
+		t.Error("two conversations have one cache key")
+	}
+}
+
+func TestNewAndCompactAreTurnsOfTheirOwnInOrder(t *testing.T) {
+	k := newTalk(t, 8000)
+	k.clerk.keep = true
+	fact := k.plant(5)
+	k.chatter(12)
+	k.prompts()
+	k.line.batch(t, said("ann", "first of two"), said("ann", "second of two"), said("ann", "/compact"), said("ann", fact.ask), said("ann", "/New"), said("ann", fact.ask))
+	var heard []string
+	for range 5 {
+		heard = append(heard, k.hears())
+	}
+	if !strings.HasPrefix(heard[1], "Compacted: 2") || !strings.HasSuffix(heard[1], " tokens.") ||
+		heard[2] != "It is "+fact.answer+"." || heard[3] != "New conversation: I no longer look at what was said before." || heard[4] != "I do not know." {
+		t.Errorf("it says %q", heard)
+	}
+	list := k.prompts()
+	if len(list) != 4 || !has(list[0], "first of two\n\nsecond of two") || !isSummary(list[1]) || !has(list[2], summaryHead) || len(list[3].Entries) != 1 {
+		t.Errorf("the model was asked %d times: %+v", len(list), list)
+	}
+	for i, r := range list {
+		if has(r, "/compact") || has(r, "/New") || has(r, "Compacted:") || has(r, "New conversation") {
+			t.Errorf("request %d tells the model of a command", i)
+		}
+	}
+	k.rebirth()
+	if got := k.says(fact.ask); got != "I do not know." {
+		t.Errorf("after a restart it remembers what was before /new: %q", got)
+	}
+	if got := k.says("/new and tell me a joke"); !strings.HasPrefix(got, "New conversation") || !strings.Contains(got, "send it again") {
+		t.Errorf("of what stands behind a command it says %q", got)
+	}
+	k.settled()
+	k.sane()
+	k.end()
+	k.sound(1 + 12 + 6 + 2)
+	if n := k.count(`SELECT COUNT(*) FROM turn`); n != 1+12+5+2 {
+		t.Errorf("there are %d turns", n)
+	}
+	if n := k.count(`SELECT COUNT(*) FROM step WHERE kind = 'memo' AND json_extract(body, '$.text') = ''`); n != 2 {
+		t.Errorf("%d memos end a conversation, want 2", n)
+	}
+}
+
+func TestNewWorksWhereTheHistoryBreaksTheModel(t *testing.T) {
+	k := newTalk(t, 8000)
+	k.clerk.hook = func(r ports.ModelRequest) error {
+		if has(r, "poison") {
+			return ports.Errorf(ports.KindInvalid, "clerk", "400: something in there")
+		}
+		return nil
+	}
+	for _, said := range []string{"poison", "hello", "/compact"} {
+		if got := k.says(said); !strings.Contains(got, "did not accept") || !strings.Contains(got, "Reference: ") {
+			t.Errorf("to %q it says %q", said, got)
+		}
+	}
+	if got := k.says("/new"); !strings.HasPrefix(got, "New conversation") {
+		t.Errorf("to /new it says %q", got)
+	}
+	if got := k.says("hello"); !strings.HasPrefix(got, "I see.") {
+		t.Errorf("after /new it says %q", got)
+	}
+}
+
+func TestACompactionThatCannotBeIsSaidPlainly(t *testing.T) {
+	k := newTalk(t, 8000)
+	if got := k.says("/compact"); got != "There is nothing to compact." {
+		t.Errorf("at the beginning it says %q", got)
+	}
+	fact := k.plant(5)
+	k.chatter(5)
+	k.clerk.dumb = func() (ports.ModelReply, error) {
+		return ports.ModelReply{Text: strings.Repeat("And then they walked along the river. ", 90), Model: "clerk/1", Stop: ports.StopEnd}, nil
+	}
+	if got := k.says("/compact"); !strings.Contains(got, "would be longer") {
+		t.Errorf("of a long summary it says %q", got)
+	}
+	k.clerk.dumb = func() (ports.ModelReply, error) {
+		return ports.ModelReply{}, ports.Errorf(ports.KindUnauthorized, "clerk", "401: secret-detail")
+	}
+	if got := k.says("/compact"); !strings.HasPrefix(got, "I could not summarise") || !strings.Contains(got, "Reference: ") || strings.Contains(got, "secret") {
+		t.Errorf("of a summary that fails it says %q", got)
+	}
+	if got := k.says(fact.ask); got != "It is "+fact.answer+"." {
+		t.Errorf("asked for what was told it says %q", got)
+	}
+	if n := k.count(`SELECT COUNT(*) FROM step WHERE kind = 'memo'`); n != 0 {
+		t.Errorf("%d memos were made", n)
+	}
+}
+
+func TestWithoutASummaryTheOldestTurnsAreLeftOutUntilOneCanBeHad(t *testing.T) {
+	k := newTalk(t, 8000)
+	k.clerk.keep = true
+	k.clerk.dumb = func() (ports.ModelReply, error) {
+		return ports.ModelReply{}, ports.Errorf(ports.KindRefused, "clerk", "the filter spoke")
+	}
+	fact := k.plant(5)
+	for i := 0; k.clerk.asked == 0; i++ {
+		k.chatter(1)
+		if i > 200 {
+			t.Fatal("no summary is ever wanted")
+		}
+	}
+	k.prompts()
+	for i := range 3 {
+		k.says("Look up order 77, please.")
+		list := k.prompts()
+		if len(list) != 3 || !isSummary(list[0]) || isSummary(list[1]) || isSummary(list[2]) {
+			t.Fatalf("turn %d asks the model %d times", i, len(list))
+		}
+		if !has(list[1], "turns before this are left out") || has(list[1], fact.answer) {
+			t.Errorf("turn %d is not told that something is left out: %+v", i, list[1].Entries[0])
+		}
+		if !begins(written(t, list[2]), written(t, list[1])) {
+			t.Errorf("turn %d leaves out something else in its second prompt", i)
+		}
+	}
+	k.clerk.dumb = nil
+	if got := k.says(fact.ask); got != "It is "+fact.answer+"." {
+		t.Errorf("once there is a summary it says %q", got)
+	}
+	k.sane()
+}
+
+func TestAProviderThatCountsMoreThanItsWindowIsHeard(t *testing.T) {
+	k := newTalk(t, 6000)
+	k.agent = func(c *agent.Config) { c.Models[0].ContextTokens = 32000 }
+	k.rebirth()
+	fact := k.plant(5)
+	for range 5 {
+		k.chatter(15)
+		if got := k.says(fact.ask); got != "It is "+fact.answer+"." {
+			t.Fatalf("asked for what was told it says %q", got)
+		}
+	}
+	if k.clerk.refused == 0 || len(k.clerk.faults) > 0 || k.count(`SELECT COUNT(*) FROM step WHERE kind = 'memo'`) == 0 {
+		t.Errorf("%d prompts were refused; %q", k.clerk.refused, k.clerk.faults)
+	}
+	if n := k.count(`SELECT COUNT(*) FROM turn WHERE outcome <> 'answered'`); n != 0 {
+		t.Errorf("%d turns were not answered", n)
+	}
+	k.clerk.keep = true
+	k.clerk.hook = func(ports.ModelRequest) error { return ports.Errorf(ports.KindTooLarge, "clerk", "prompt is too long") }
+	k.prompts()
+	if got := k.says("hello"); !strings.Contains(got, "too long for the language model") || !strings.Contains(got, "/new") {
+		t.Errorf("where nothing helps it says %q", got)
+	}
+	replies := 0
+	for _, r := range k.prompts() {
+		if !isSummary(r) {
+			replies++
+		}
+	}
+	if replies != 3 {
+		t.Errorf("it asks for the reply %d times, want 3: as it was, with a summary, with all left out", replies)
+	}
+}
+
+func TestALongTurnMakesRoomInsideItself(t *testing.T) {
+	k := newTalk(t, 9000)
+	sized := k.agent
+	k.agent = func(c *agent.Config) { sized(c); c.MaxSteps = 40 }
+	k.rebirth()
+	k.clerk.keep = true
+	fact := k.plant(5)
+	k.chatter(4)
+	for range 2 {
+		if got := k.says("Survey 25 orders."); got != "Surveyed: 25" {
+			t.Errorf("it says %q", got)
+		}
+	}
+	k.sane()
+	list := k.prompts()
+	last := list[len(list)-1]
+	if !has(last, "bytes of this result are left out") || !has(last, trackingOf("20024")) {
+		t.Error("the last prompt has all results, or not the last")
+	}
+	changed := 0
+	for i := 1; i < len(list); i++ {
+		if !isSummary(list[i]) && !isSummary(list[i-1]) && !begins(written(t, list[i]), written(t, list[i-1])) {
+			changed++
+		}
+	}
+	if changed > 16 {
+		t.Errorf("of %d prompts %d do not begin as the one before: results go one at a time", len(list), changed)
+	}
+	if got := k.says(fact.ask); got != "It is "+fact.answer+"." {
+		t.Errorf("asked for what was told before it says %q", got)
+	}
+	k.sane()
+}
+
+func TestAMessageLargerThanTheWindowIsCutInTheMiddle(t *testing.T) {
+	k := newTalk(t, 6000)
+	k.clerk.keep = true
+	fact := k.plant(5)
+	for range 2 {
+		k.says("The beginning. " + strings.Repeat("It was a dark and stormy night, and no end of it. ", 2000) + " The end.")
+		list := k.prompts()
+		r := list[len(list)-1]
+		if !has(r, "The beginning.") || !has(r, "The end.") || !has(r, "bytes are left out here") {
+			t.Errorf("of the message the model sees neither beginning nor end, or no note")
+		}
+	}
+	if got := k.says(fact.ask); got != "It is "+fact.answer+"." {
+		t.Errorf("asked for what was told before it says %q", got)
+	}
+	k.sane()
+}
+
+func TestAMemoIsOfItsConversationAlone(t *testing.T) {
+	k := newTalk(t, 8000)
+	k.clerk.keep = true
+	fact := k.plant(5)
+	k.chatter(6)
+	k.says("/compact")
+	k.prompts()
+	k.line.say(t, "bob", fact.ask)
+	if got := k.hears(); got != "I do not know." {
+		t.Errorf("another person is told %q", got)
+	}
+	if r := k.prompts()[0]; len(r.Entries) != 1 {
+		t.Errorf("another person's prompt begins with %+v", r.Entries[0])
+	}
+}
+
+func TestAJournalWithoutMemosIsReadToItsBeginning(t *testing.T) {
+	k := newTalk(t, 100000)
+	k.clerk.keep = true
+	fact := k.plant(5)
+	for range 140 { // more than a page
+		k.says("hm")
+	}
+	k.rebirth()
+	k.prompts()
+	if got := k.says(fact.ask); got != "It is "+fact.answer+"." {
+		t.Errorf("asked for what was told at the beginning it says %q", got)
+	}
+	if r := k.prompts()[0]; has(r, "left out") || len(r.Entries) != 2*142-1 {
+		t.Errorf("the prompt has %d entries", len(r.Entries))
+	}
+}
+
+func TestTurnsWithMemosAreReplayed(t *testing.T) {
+	k := newTalk(t, 8000)
+	fact := k.plant(5)
+	for range 12 {
+		k.chatter(3)
+		k.says("Look up order 77, please.")
+	}
+	k.says("/compact")
+	k.says(fact.ask)
+	k.says("/new")
+	k.says(fact.ask)
+	k.settled()
+	k.end()
+	memos := 0
+	for _, rec := range k.recordings() {
+		cfg := agent.Config{Name: "main", MaxSteps: 5, Models: []agent.Model{{ContextTokens: 8000}}}
+		cfg.TurnTimeout = time.Minute
+		if got := replayBy(t, cfg, agent.RulesOf(rec), ask.New(k.opt.Ask), rec); !got.Same {
+			t.Errorf("turn %s: %s", rec.Turn.ID, indented(t, got))
+		}
+		memos += count(rec, ports.StepMemo)
+	}
+	if memos < 4 {
+		t.Errorf("only %d memos were replayed", memos)
+	}
+}
