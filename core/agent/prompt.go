@@ -147,7 +147,9 @@ func (t *turn) toldOf(turn string, inbox []ports.Inbox, steps []ports.Step) told
 		if m.Received.After(p.asked) {
 			p.asked = m.Received
 		}
-		p.messages++
+		if m.Route == ports.RouteLane {
+			p.messages++
+		}
 	}
 	for _, s := range steps {
 		var b replyBody

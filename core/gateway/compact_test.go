@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -323,6 +324,30 @@ func TestAMessageLargerThanTheWindowIsCutInTheMiddle(t *testing.T) {
 		t.Errorf("asked for what was told before it says %q", got)
 	}
 	k.sane()
+}
+
+func TestAMemoStandsOnceWhereverItsCommitFails(t *testing.T) {
+	for how, asked := range map[fault]int{killBefore: 2, killAfter: 1, refused: 1, unsure: 1} {
+		t.Run(cmp.Or(faults[how], "unsure"), func(t *testing.T) {
+			k := newTalk(t, 8000)
+			fact := k.plant(5)
+			k.chatter(6)
+			k.killAtNextMemo(how)
+			if got := k.says("/compact"); !strings.HasPrefix(got, "Compacted: 12 messages ") {
+				t.Errorf("it says %q", got)
+			}
+			if got := k.says(fact.ask); got != "It is "+fact.answer+"." {
+				t.Errorf("asked for what was told it says %q", got)
+			}
+			if n := k.count(`SELECT COUNT(*) FROM step WHERE kind = 'memo'`); n != 1 || k.clerk.asked != asked {
+				t.Errorf("%d memos stand, %d were asked for; want 1 and %d", n, k.clerk.asked, asked)
+			}
+			k.settled()
+			k.sane()
+			k.end()
+			k.sound(9)
+		})
+	}
 }
 
 func TestAMemoIsOfItsConversationAlone(t *testing.T) {

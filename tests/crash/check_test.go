@@ -125,7 +125,7 @@ func (p *play) checkAsked() {
 	for what, n := range begun {
 		once := 1
 		if what == reply {
-			once, _ = p.rows.count(`SELECT COUNT(*) FROM step WHERE kind = 'reply'`)
+			once, _ = p.rows.count(`SELECT COUNT(*) FROM step WHERE kind IN ('reply', 'memo')`)
 			if p.people.stopped {
 				once++ // its request may be given up
 			}

@@ -20,6 +20,8 @@ type drama struct {
 	approve  string   // the answer to an approval: a button's label, or a text; "" = none
 	unknown  string   // the same to a question about an unknown outcome
 	stopAt   string   // /stop is said once this tool runs
+	then     string   // said before the last message
+	thenEnds string   // how what is said to that begins
 	ends     []string // how what is said to the first message begins: without a death the first of them
 	expires  time.Duration
 	access   access.Mode
@@ -52,6 +54,8 @@ func dramas() []drama {
 		{name: "rather", calls: []string{"risky_e"}, approve: "rather this"},
 		{name: "expires", calls: []string{"risky_e"}, expires: 400 * time.Millisecond},
 		{name: "much", calls: []string{"read_much"}, result: 200},
+		{name: "compact", calls: []string{"read_much"}, then: "/compact", thenEnds: "Compacted: 2"},
+		{name: "new", calls: []string{"read_a"}, then: "/new", thenEnds: "New conversation"},
 		{name: "command", says: "/help", ends: []string{"Write to me as you would"}},
 		{name: "old", says: "/help", old: true, calls: []string{"read_a"}, approve: "Yes, do it"},
 		{name: "old, not wanted", says: "/help", old: true, approve: "No, leave it", ends: []string{"I have left"}},
@@ -79,12 +83,17 @@ func dramas() []drama {
 	return list
 }
 
+// asksSummary begins what a model is asked for when a conversation is compacted.
+const asksSummary = "[The chat gateway asks this"
+
 const textStopped = "Stopped."
 
 // reply is what the model says: the calls, then that it is done.
 func (d drama) reply(r fakemodel.Request) fakemodel.Reply {
 	answered := slices.ContainsFunc(r.Messages, func(m fakemodel.Message) bool { return m.Role == "tool" })
 	switch {
+	case strings.HasPrefix(r.Said(), asksSummary):
+		return fakemodel.Reply{Text: "Much was read."}
 	case r.Said() == sayNext:
 		return fakemodel.Reply{Text: answerNext}
 	case answered || len(d.calls) == 0:

@@ -114,5 +114,8 @@ func asks(r ports.ModelRequest) string {
 		}
 		last = string(e.Role)
 	}
+	if strings.HasPrefix(user, asksSummary) {
+		user = "a summary"
+	}
 	return user + ", after " + last
 }

@@ -27,6 +27,7 @@ type people struct {
 	dropped  int // of the texts: from people who are not let in
 	again    int // times that a call was to run again
 	stopped  bool
+	then     bool
 	next     bool
 	givenUp  int       // failures, when the last message was said
 	asked    time.Time // when the admin was last asked to let somebody in
@@ -75,7 +76,12 @@ func (p *people) act(approve func(code string)) (over bool) {
 	}
 	if !p.next {
 		p.pair(sent, approve)
-		if p.next = slices.ContainsFunc(sent, p.ends); p.next {
+		first := slices.ContainsFunc(sent, p.ends)
+		if first && p.d.then != "" && !p.then {
+			p.then = true
+			p.say(p.first, p.d.then)
+		}
+		if p.next = first && (p.d.then == "" || slices.ContainsFunc(sent, p.thenEnds)); p.next {
 			p.givenUp = p.failures()
 			p.say(p.last, sayNext)
 		}
@@ -99,6 +105,11 @@ func (p *people) failures() int {
 // ends reports whether a message is what is said last to the first one.
 func (p *people) ends(m telegram.Sent) bool {
 	return isGivenUp(m.Text) || !strings.HasSuffix(m.Text, "…") && slices.ContainsFunc(p.d.ends, func(how string) bool { return strings.HasPrefix(m.Text, how) })
+}
+
+// thenEnds reports whether a message is what is said to the second one.
+func (p *people) thenEnds(m telegram.Sent) bool {
+	return isGivenUp(m.Text) || strings.HasPrefix(m.Text, p.d.thenEnds)
 }
 
 // answer presses a button of a question that was not answered before, or says

@@ -32,7 +32,7 @@ var none = map[string]string{
 	"results of a call that has one": `SELECT COUNT(*) - COUNT(DISTINCT turn || '/' || call) FROM step WHERE kind = 'result'`,
 	"results of a call that ran and has no start": `SELECT COUNT(*) FROM step r WHERE r.kind = 'result' AND json_extract(r.body, '$.outcome') = 'ok'
 		AND NOT EXISTS (SELECT 1 FROM step s WHERE s.turn = r.turn AND s.kind = 'start' AND s.call = r.call AND s.idx < r.idx)`,
-	"replies whose tokens are booked not once": `SELECT COUNT(*) FROM step s WHERE kind = 'reply' AND (SELECT COUNT(*) FROM usage WHERE turn = s.turn AND step = s.idx) <> 1`,
+	"replies whose tokens are booked not once": `SELECT COUNT(*) FROM step s WHERE (kind = 'reply' OR kind = 'memo' AND json_extract(body, '$.text') <> '') AND (SELECT COUNT(*) FROM usage WHERE turn = s.turn AND step = s.idx) <> 1`,
 	"open questions":                    `SELECT COUNT(*) FROM question WHERE state = 'open'`,
 	"conversations that are still held": `SELECT COUNT(*) FROM conv WHERE owner IS NOT NULL`,
 	"channels that are still held":      `SELECT COUNT(*) FROM lease WHERE holder IS NOT NULL`,

@@ -110,7 +110,7 @@ func (s *store) commit(name string, c ports.Change, write func() error) error {
 	if err == nil {
 		for _, st := range c.Steps {
 			switch st.Kind {
-			case ports.StepReply:
+			case ports.StepReply, ports.StepMemo:
 				s.p.fact(factRecorded, reply)
 			case ports.StepResult:
 				s.p.fact(factRecorded, fmt.Sprintf("result %d", st.Call))
