@@ -21,8 +21,9 @@ func everyKind() []ports.Kind {
 	return list
 }
 
-// plain is a sentence or two of words that anybody knows, and the reference.
-var plain = regexp.MustCompile(`^[A-Z][A-Za-z0-9',;. ]+\.\n\nReference: [a-z2-7]{6}$`)
+// plain is a sentence or two of words that anybody knows, perhaps with the command
+// that helps, and the reference.
+var plain = regexp.MustCompile(`^[A-Z](?:[A-Za-z0-9',;. ]| /new )+\.\n\nReference: [a-z2-7]{6}$`)
 
 func TestEveryFailureHasAPlainSentence(t *testing.T) {
 	const secret = "sk-4711 POST /v1/chat panic: goroutine 7"
