@@ -114,8 +114,7 @@ const ollama = "http://127.0.0.1:11434"
 // environment, else an Ollama on this machine, else the demo.
 func findModel(ctx context.Context) map[string]string {
 	if os.Getenv("ANTHROPIC_API_KEY") != "" {
-		// Anthropic's own endpoint that speaks the chat completions wire.
-		return map[string]string{"type": "openai", "base_url": "https://api.anthropic.com/v1", "api_key": "${ANTHROPIC_API_KEY}", "model": "claude-sonnet-4-5"}
+		return map[string]string{"type": "anthropic", "api_key": "${ANTHROPIC_API_KEY}", "model": "claude-sonnet-5-5"}
 	}
 	if os.Getenv("OPENAI_API_KEY") != "" {
 		return map[string]string{"type": "openai", "api_key": "${OPENAI_API_KEY}", "model": "gpt-4.1-mini"}

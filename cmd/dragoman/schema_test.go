@@ -288,18 +288,25 @@ func TestTheStarter(t *testing.T) {
 func TestSectionsInTheSchema(t *testing.T) {
 	s := compiled(t)
 	for text, good := range map[string]bool{
-		`{"models": {"m": {"type": "demo"}}}`:                                              true,
-		`{"models": {"m": {"type": "demo", "model": "x"}}}`:                                false,
-		`{"models": {"m": {"type": "openai", "model": "x", "context_tokens": "${N:-8}"}}}`: true,
-		`{"models": {"m": {"type": "openai", "model": "x", "context_tokens": "8"}}}`:       false,
-		`{"channels": {"c": {"type": "telegram", "token": "x"}}}`:                          true,
-		`{"channels": {"c": {"type": "telegram"}}}`:                                        false,
-		`{"channels": {"c": {"type": "web", "token": "x"}}}`:                               false,
-		`{"mcpServers": {"s": {"type": "stdio", "command": "x"}}}`:                         true,
-		`{"mcpServers": {"s": {"command": "x", "env": {"A": "b"}}}}`:                       true,
-		`{"mcpServers": {"s": {"command": "x", "env": {"A=": "b"}}}}`:                      false,
-		`{"mcpServers": {"s": {"command": "x", "disabled": true}}}`:                        false,
-		`{"mcpServers": {"s": {"args": ["x"]}}}`:                                           false,
+		`{"models": {"m": {"type": "demo"}}}`:                                                                                     true,
+		`{"models": {"m": {"type": "demo", "model": "x"}}}`:                                                                       false,
+		`{"models": {"m": {"type": "openai", "model": "x", "context_tokens": "${N:-8}"}}}`:                                        true,
+		`{"models": {"m": {"type": "openai", "model": "x", "context_tokens": "8"}}}`:                                              false,
+		`{"models": {"m": {"type": "anthropic", "api_key": "k", "model": "x", "thinking": "adaptive"}}}`:                          true,
+		`{"models": {"m": {"type": "anthropic", "api_key": "k", "model": "x", "thinking_tokens": 2048}}}`:                         true,
+		`{"models": {"m": {"type": "anthropic", "api_key": "k", "model": "x", "thinking_tokens": 0}}}`:                            true,
+		`{"models": {"m": {"type": "anthropic", "api_key": "k", "model": "x", "thinking_tokens": 100}}}`:                          false,
+		`{"models": {"m": {"type": "anthropic", "api_key": "k", "model": "x", "thinking_tokens": 2048, "thinking": "adaptive"}}}`: false,
+		`{"models": {"m": {"type": "anthropic", "api_key": "k", "model": "x", "api": "chat"}}}`:                                   false,
+		`{"models": {"m": {"type": "anthropic", "model": "x"}}}`:                                                                  false,
+		`{"channels": {"c": {"type": "telegram", "token": "x"}}}`:                                                                 true,
+		`{"channels": {"c": {"type": "telegram"}}}`:                                                                               false,
+		`{"channels": {"c": {"type": "web", "token": "x"}}}`:                                                                      false,
+		`{"mcpServers": {"s": {"type": "stdio", "command": "x"}}}`:                                                                true,
+		`{"mcpServers": {"s": {"command": "x", "env": {"A": "b"}}}}`:                                                              true,
+		`{"mcpServers": {"s": {"command": "x", "env": {"A=": "b"}}}}`:                                                             false,
+		`{"mcpServers": {"s": {"command": "x", "disabled": true}}}`:                                                               false,
+		`{"mcpServers": {"s": {"args": ["x"]}}}`:                                                                                  false,
 	} {
 		agree(t, s, text, good)
 	}

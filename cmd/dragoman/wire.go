@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"slices"
 
+	"dragoman/adapters/anthropic"
 	"dragoman/adapters/builtin"
 	"dragoman/adapters/demo"
 	"dragoman/adapters/mcp"
@@ -31,8 +32,9 @@ var (
 		}),
 	}
 	models = map[string]factory[ports.ModelPort]{
-		"openai": logged[ports.ModelPort](openai.New),
-		"demo":   logged[ports.ModelPort](demo.New),
+		"openai":    logged[ports.ModelPort](openai.New),
+		"anthropic": logged[ports.ModelPort](anthropic.New),
+		"demo":      logged[ports.ModelPort](demo.New),
 	}
 	server = build(func(c mcp.Config, p parts) (ports.ToolSource, error) {
 		login, err := loginTo(c, p)
@@ -120,7 +122,7 @@ func logged[P, C, A any](construct func(C, *slog.Logger) (A, error)) factory[P] 
 func checkSections(cfg *config.Config) error {
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(cfg.Models)) {
-		errs = append(errs, checkTyped(models, cfg.Models[name].Section, cfg.Models[name].Type))
+		errs = append(errs, checkModel(cfg.Models[name]))
 	}
 	for _, name := range slices.Sorted(maps.Keys(cfg.Channels)) {
 		errs = append(errs, checkTyped(channels, cfg.Channels[name].Section, cfg.Channels[name].Type))
@@ -131,6 +133,15 @@ func checkSections(cfg *config.Config) error {
 		errs = append(errs, err)
 	}
 	return config.Join(errs...)
+}
+
+// checkModel builds the model too: New finds what is wrong between keys.
+func checkModel(m config.Model) error {
+	if err := checkTyped(models, m.Section, m.Type); err != nil {
+		return err
+	}
+	_, err := models[m.Type].build(m.Section, parts{log: slog.New(slog.DiscardHandler)})
+	return err
 }
 
 // checkOneWeb refuses a second channel that wants the page at "/".

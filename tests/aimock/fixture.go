@@ -37,7 +37,7 @@ func (m *Mock) fixtureFor(act modeltest.Act) (map[string]any, error) {
 	case modeltest.Length:
 		response["finishReason"] = "length"
 	case modeltest.Filtered:
-		response["finishReason"] = "content_filter"
+		response["finishReason"] = m.Filter
 	case modeltest.Cut:
 		fixture["latency"], fixture["truncateAfterChunks"] = 10, 3
 	case modeltest.Hang:

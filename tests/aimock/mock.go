@@ -22,6 +22,7 @@ import (
 // Mock is one running aimock. Its Script and Seen are those of a modeltest.Harness.
 type Mock struct {
 	URL    string
+	Filter string // how the wire calls an end by the filter
 	secret string
 }
 
@@ -49,7 +50,7 @@ func Start(t *testing.T, secret string) *Mock {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(node, filepath.Join(bin, "llmock"), "-p", "0", "-f", seed, "--strict", "--log-level", "info")
-	return &Mock{URL: run(t, cmd), secret: secret}
+	return &Mock{URL: run(t, cmd), Filter: "content_filter", secret: secret}
 }
 
 // run starts the command, and gives the address that it listens on.

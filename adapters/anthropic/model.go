@@ -1,0 +1,59 @@
+package anthropic
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+
+	"dragoman/adapters/internal/toolschema"
+	"dragoman/adapters/internal/wire"
+	"dragoman/ports"
+)
+
+// version is that of the wire: the API's behaviour is fixed by it.
+const version = "2023-06-01"
+
+// Model is one language model behind one endpoint. Safe for many goroutines.
+type Model struct {
+	cfg    Config
+	name   string // host and model: who made an opaque state
+	client *wire.Client
+	tools  *toolschema.Tools
+}
+
+var _ ports.ModelPort = (*Model)(nil)
+
+// New makes a Model. It does no I/O; a Config that cannot work is KindInvalid.
+func New(cfg Config, log *slog.Logger) (*Model, error) {
+	base, err := cfg.check()
+	if err != nil {
+		return nil, &ports.Error{Kind: ports.KindInvalid, Op: "anthropic config", Err: err}
+	}
+	name := base.Host + "/" + cfg.Model
+	header := http.Header{}
+	header.Set("Anthropic-Version", version)
+	header.Set("X-Api-Key", cfg.APIKey.Reveal())
+	return &Model{
+		cfg:   cfg,
+		name:  name,
+		tools: toolschema.NewTools(toolschema.ForAnthropic, toolschema.Anthropic),
+		client: wire.NewClient(wire.Options{
+			Op:       "anthropic messages",
+			Name:     name,
+			Endpoint: endpoint(base),
+			Key:      cfg.APIKey,
+			Header:   header,
+			Mark:     "stop_reason and message_stop",
+			Limits:   cfg.Limits,
+		}, log),
+	}, nil
+}
+
+// ContextTokens is the size of the model's context window.
+func (m *Model) ContextTokens() int { return m.cfg.ContextTokens }
+
+// Generate implements ports.ModelPort. Its deadlines start once it is its turn
+// among max_concurrency; until then ctx alone bounds the wait.
+func (m *Model) Generate(ctx context.Context, r ports.ModelRequest, onText func(string)) (ports.ModelReply, error) {
+	return m.client.Generate(ctx, func() ([]byte, error) { return m.body(r) }, newReply(m.name, onText))
+}
