@@ -17,9 +17,9 @@ func (e *ProviderError) kind() ports.Kind {
 		}
 	}
 	switch {
-	case p.is("insufficient_quota", "billing_hard_limit_reached", "billing_not_active"):
+	case p.is("insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "billing_error") || p.says(brokeTexts):
 		return ports.KindUnauthorized
-	case p.is("context_length_exceeded") || status != http.StatusTooManyRequests && p.says(overflowTexts):
+	case p.is("context_length_exceeded", "request_too_large") || status != http.StatusTooManyRequests && p.says(overflowTexts):
 		return ports.KindTooLarge
 	case p.is("content_filter", "content_policy_violation", "ResponsibleAIPolicyViolation"):
 		return ports.KindRefused
@@ -30,10 +30,12 @@ func (e *ProviderError) kind() ports.Kind {
 	switch {
 	case p.is("rate_limit_exceeded", "rate_limit_error", "too_many_requests", "tokens", "requests"):
 		return ports.KindRateLimited
-	case p.is("overloaded_error", "overloaded", "server_error", "api_error", "internal_error", "internal_server_error", "service_unavailable", "timeout"):
+	case p.is("overloaded_error", "overloaded", "server_error", "api_error", "internal_error", "internal_server_error", "service_unavailable", "timeout", "timeout_error"):
 		return ports.KindTemporary
 	case p.is("authentication_error", "invalid_api_key", "permission_error"):
 		return ports.KindUnauthorized
+	case p.is("not_found_error"):
+		return ports.KindNotFound
 	case p.is("invalid_request_error"):
 		return ports.KindInvalid
 	}
@@ -58,10 +60,14 @@ func kindOfStatus(status int) (ports.Kind, bool) {
 	return ports.KindInvalid, true
 }
 
+// brokeTexts are how providers without a code for it say that the account is
+// empty.
+var brokeTexts = []string{"credit balance is too low"}
+
 // overflowTexts are how providers without a code for it say that the prompt is
 // beyond the context window.
 var overflowTexts = []string{
 	"maximum context length", "context_length_exceeded", "context length exceeded", "context window", "context size",
 	"prompt is too long", "input is too long", "input token count", "too many tokens in", "reduce the length of",
-	"maximum prompt length", "exceeds the model's context", "exceeds the available context",
+	"maximum prompt length", "exceed context limit", "exceeds the model's context", "exceeds the available context",
 }
