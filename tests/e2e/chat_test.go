@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -420,4 +421,23 @@ func TestAChatLeavesOtherChannelsWorkAlone(t *testing.T) {
 	}
 	g.Start()
 	becomes(t, tg, ann, "At last.")
+}
+
+// A round of thought and tools over Anthropic's wire, from the config to the person.
+func TestAConversationOverAnthropicsWire(t *testing.T) {
+	t.Parallel()
+	think := map[string]any{"reasoning": "There is a clock.", "reasoningSignature": "sealed", "content": "Let me see.",
+		"toolCalls": []any{map[string]any{"id": "toolu_1", "name": "time", "arguments": map[string]any{}}}}
+	mock := startAimock(t,
+		fixture{"match": map[string]any{"userMessage": "the time", "hasToolResult": false}, "response": think},
+		fixture{"match": map[string]any{"userMessage": "the time", "hasToolResult": true}, "response": map[string]any{"content": "It is late."}})
+	g := startHeadless(t, `{"listen": "", "tools": {"policy": {"time": "allow"}}, "models": {"main": {"type": "anthropic", "base_url": `+quoted(mock.URL)+`,
+		"api_key": "sk-ant-key", "model": "claude-sonnet-4-5", "thinking_tokens": 1024}}}`)
+	out, errs, code := pipe(g, "the time, please\n")
+	if code != 0 || !strings.HasSuffix(out, "It is late.\n") || strings.Contains(out, "clock") || !quiet(errs) {
+		t.Errorf("exit %d\nstdout %q\nstderr %q", code, out, errs)
+	}
+	if got := mock.Journal(url.Values{"path": {"/v1/messages"}, "status": {"200"}}); len(got) != 2 {
+		t.Errorf("%d requests were answered on the messages wire, want 2", len(got))
+	}
 }
