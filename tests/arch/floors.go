@@ -50,7 +50,7 @@ var sdks = []struct {
 	{"github.com/modelcontextprotocol/go-sdk", []string{"mcp", "mcpserver", "desk"}},
 	{"github.com/openai/openai-go", nil}, // the tests are held against it
 	{"github.com/sashabaranov/go-openai", []string{"openai"}},
-	{"github.com/anthropics/anthropic-sdk-go", []string{"anthropic"}},
+	{"github.com/anthropics/anthropic-sdk-go", nil}, // as above
 	{"google.golang.org/genai", []string{"gemini"}},
 	{"modernc.org", []string{"sqlstore"}},
 	{"github.com/mattn/go-sqlite3", []string{"sqlstore"}},
