@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"dragoman/ports"
 )
@@ -50,6 +51,8 @@ func (b *Toolbox) rebuild() {
 		}
 		b.enter(name, t)
 	}
+	tools := b.tools
+	b.index = sync.OnceValue(func() *index { return newIndex(tools) })
 }
 
 // enter puts a tool into the table under a name. Callers hold mu.

@@ -48,7 +48,8 @@ type Toolbox struct {
 
 	mu      sync.RWMutex
 	sources map[string]*source
-	tools   map[string]*tool // by the name that the model sees
+	tools   map[string]*tool // by the name that the model sees; a new map whenever they change
+	index   func() *index    // of those tools; made when it is first wanted
 	changed chan struct{}    // closed and replaced whenever a source's state or tools change
 }
 
@@ -85,7 +86,7 @@ type tool struct {
 // New makes an empty toolbox.
 func New(cfg Config, artifacts ports.Artifacts, leaks *guard.Leaks, log *slog.Logger) *Toolbox {
 	return &Toolbox{cfg: cfg, artifacts: artifacts, leaks: leaks, log: log,
-		sources: map[string]*source{}, tools: map[string]*tool{}, changed: make(chan struct{})}
+		sources: map[string]*source{}, tools: map[string]*tool{}, index: func() *index { return newIndex(nil) }, changed: make(chan struct{})}
 }
 
 // Add introduces a source and returns what it registers with. One of that name
