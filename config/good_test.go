@@ -61,7 +61,7 @@ func TestEveryKey(t *testing.T) {
 	equal(t, "mcp", cfg.MCP, config.MCP{Enabled: true, Timeout: 3 * time.Second, CallTimeout: 9 * time.Second})
 	equal(t, "tools", cfg.Tools, config.Tools{
 		Policy:  map[string]string{"files__read_*": "allow", "files__write_*": "ask", "*__delete_*": "deny"},
-		Default: "deny", ResultBytes: 1000,
+		Default: "deny", ResultBytes: 1000, SearchAbove: 5000,
 	})
 	equal(t, "ask", cfg.Ask, config.Ask{Expires: time.Hour, OnMessage: "wait"})
 	equal(t, "access", cfg.Access, config.Access{Mode: "allowlist", Groups: "all", Rate: config.Rate{Count: 5, Per: 10 * time.Second}})
@@ -132,7 +132,7 @@ func TestDefaults(t *testing.T) {
 			Busy: "queue", OnToolFailure: "tell_model",
 		}},
 		MCP:    config.MCP{Enabled: true, Timeout: 15 * time.Second, CallTimeout: time.Minute},
-		Tools:  config.Tools{Default: "ask", ResultBytes: 16384},
+		Tools:  config.Tools{Default: "ask", ResultBytes: 16384, SearchAbove: 12000},
 		Ask:    config.Ask{Expires: 24 * time.Hour, OnMessage: "supersede", GroupWait: 2 * time.Minute},
 		Access: config.Access{Mode: "pairing", Groups: "mention", Rate: config.Rate{Count: 30, Per: time.Minute}},
 		Limits: config.Limits{Turns: 1024, StaleAfter: time.Hour, DrainTimeout: 20 * time.Second},

@@ -181,7 +181,7 @@ func accessOf(cfg *config.Config) access.Config {
 }
 
 func toolsOf(cfg *config.Config) toolbox.Config {
-	out := toolbox.Config{Policy: map[string]ports.Policy{}, Default: ports.Policy(cfg.Tools.Default), ResultBytes: cfg.Tools.ResultBytes}
+	out := toolbox.Config{Policy: map[string]ports.Policy{}, Default: ports.Policy(cfg.Tools.Default), ResultBytes: cfg.Tools.ResultBytes, SearchAbove: cfg.Tools.SearchAbove}
 	for pattern, p := range cfg.Tools.Policy {
 		out.Policy[pattern] = ports.Policy(p)
 	}

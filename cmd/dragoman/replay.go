@@ -215,7 +215,7 @@ func rulesFor(ctx context.Context, cfg *config.Config, name string, rec ports.Re
 		}
 	}
 	a := cfg.Agents[name]
-	return box.View(toolbox.Filter{Allow: a.Tools.Allow, Deny: a.Tools.Deny}, a.MCPServers)
+	return box.View(toolbox.Filter{Allow: a.Tools.Allow, Deny: a.Tools.Deny}, a.MCPServers).Finding(name, nil)
 }
 
 // recordedTool is a tool of which no more is known than what a turn shows.

@@ -211,7 +211,8 @@ func (g *Gateway) parts(box *outbox.Outbox) inbox.Parts {
 	for _, a := range g.opt.Agents {
 		cfg := a.Config
 		cfg.Purse = g.purse
-		agents[a.Name] = agent.New(cfg, g.opt.Store, g.tools.View(a.Tools, a.Servers), g.asker, speech{box}, &g.leaks, g.metrics, g.log)
+		view := g.tools.View(a.Tools, a.Servers).Finding(a.Name, g.opt.Store)
+		agents[a.Name] = agent.New(cfg, g.opt.Store, view, g.asker, speech{box}, &g.leaks, g.metrics, g.log)
 	}
 	byChannel := map[string]*agent.Agent{}
 	for _, c := range g.opt.Channels {

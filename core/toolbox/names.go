@@ -72,8 +72,8 @@ func (b *Toolbox) accepted(s *source) []*tool {
 	seen := map[string]bool{}
 	for _, o := range s.tools {
 		spec := o.spec
-		if seen[spec.Name] || spec.Name == "" {
-			b.log.Warn("tool_dropped", "mcp_server", s.Name, "tool", spec.Name, "err", "its name is empty or there twice")
+		if seen[spec.Name] || spec.Name == "" || s.Name == "" && spec.Name == findTools {
+			b.log.Warn("tool_dropped", "mcp_server", s.Name, "tool", spec.Name, "err", "its name is empty, there twice or kept for our own")
 			continue
 		}
 		seen[spec.Name] = true

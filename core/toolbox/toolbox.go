@@ -1,7 +1,8 @@
 // Package toolbox holds every tool that the sources registered: it gives them
 // names that models accept, decides by the admin's policy whether a call may
 // run, checks its arguments against the tool's own schema, and turns whatever
-// comes of the call into a result for the journal.
+// comes of the call into a result for the journal. Where an agent has more tools
+// than a prompt should, the model is given a search for them.
 //
 // Promises: one source's failure or flood of tools touches no other's; a name is
 // stable while the definition is; a deny anywhere wins.
@@ -37,6 +38,7 @@ type Config struct {
 	Policy      map[string]ports.Policy // by pattern of the name that the model sees
 	Default     ports.Policy
 	ResultBytes int // of a result's text that go into the prompt; the rest becomes an artifact
+	SearchAbove int // tokens that the definitions of an agent's tools may take before it gets find_tools for most of them; 0 = it never does
 }
 
 // Toolbox is safe for many goroutines.
@@ -45,6 +47,7 @@ type Toolbox struct {
 	artifacts ports.Artifacts
 	leaks     *guard.Leaks
 	log       *slog.Logger
+	finding   *schema // of find_tools
 
 	mu      sync.RWMutex
 	sources map[string]*source
@@ -85,7 +88,7 @@ type tool struct {
 
 // New makes an empty toolbox.
 func New(cfg Config, artifacts ports.Artifacts, leaks *guard.Leaks, log *slog.Logger) *Toolbox {
-	return &Toolbox{cfg: cfg, artifacts: artifacts, leaks: leaks, log: log,
+	return &Toolbox{cfg: cfg, artifacts: artifacts, leaks: leaks, log: log, finding: compile(json.RawMessage(findSchema)),
 		sources: map[string]*source{}, tools: map[string]*tool{}, index: func() *index { return newIndex(nil) }, changed: make(chan struct{})}
 }
 
@@ -249,6 +252,9 @@ func (b *Toolbox) Origin(name string) (server, tool string) {
 	defer b.mu.RUnlock()
 	if t := b.tools[name]; t != nil {
 		return t.source.Name, t.own
+	}
+	if name == findTools {
+		return "", name
 	}
 	if s := b.owner(name); s != nil {
 		return s.Name, ""

@@ -14,6 +14,9 @@ type View struct {
 	box     *Toolbox
 	filter  Filter
 	servers []string // nil or "*" = all
+	finding bool     // it has find_tools
+	agent   string
+	records ports.Records // where it keeps what was found; nil: nowhere
 }
 
 // View gives an agent its view: the tools of these servers (nil: all) whose
@@ -22,23 +25,19 @@ func (b *Toolbox) View(f Filter, servers []string) *View {
 	return &View{box: b, filter: f, servers: servers}
 }
 
-// Specs lists the tools that the model is shown in a conversation, by name. Denied
-// ones are not.
-func (v *View) Specs(_ context.Context, _ ports.Conversation) []ports.ToolSpec {
-	v.box.mu.RLock()
-	defer v.box.mu.RUnlock()
-	var list []ports.ToolSpec
-	for _, name := range sortedKeys(v.box.tools) {
-		if t := v.box.tools[name]; v.sees(t) && t.policy != ports.PolicyDeny {
-			list = append(list, t.spec)
-		}
-	}
-	return list
-}
+// misfit is what the model is told, before the faults, of arguments that break a schema.
+const misfit = "The arguments do not fit the tool's schema:\n"
 
 // Check decides whether a call may run, must ask, or cannot. It waits for a
 // server that is still connecting, up to its timeout.
 func (v *View) Check(ctx context.Context, c ports.Call) ports.Ruling {
+	if c.Name == findTools && v.finds() { // it only says what there is: no policy is about it
+		r := ports.Ruling{Policy: ports.PolicyAllow, Class: ports.ClassRead}
+		if why := v.box.finding.checkArguments(c.Arguments); why != "" {
+			r.Outcome, r.Why = ports.CallInvalidParams, misfit+why
+		}
+		return r
+	}
 	t := v.box.find(ctx, c.Name)
 	if t == nil || !v.sees(t) {
 		return v.missing(c.Name)
@@ -47,18 +46,22 @@ func (v *View) Check(ctx context.Context, c ports.Call) ports.Ruling {
 	if t.policy == ports.PolicyDeny {
 		r.Outcome, r.Why = ports.CallDenied, "The admin does not allow this tool."
 	} else if why := t.schema.checkArguments(c.Arguments); why != "" {
-		r.Outcome, r.Why = ports.CallInvalidParams, "The arguments do not fit the tool's schema:\n"+why
+		r.Outcome, r.Why = ports.CallInvalidParams, misfit+why
 	}
 	return r
 }
 
 // Call runs the tool once and makes a result of whatever comes of it.
 func (v *View) Call(ctx context.Context, c ports.ToolCall, host ports.Host) ports.CallResult {
+	if c.Name == findTools && v.finds() {
+		return v.search(ctx, c)
+	}
 	t := v.box.find(ctx, c.Name)
 	if t == nil {
 		r := v.missing(c.Name)
 		return ports.CallResult{Outcome: r.Outcome, Text: r.Why}
 	}
+	v.called(ctx, c, t)
 	c.Name = t.own
 	r, err := v.box.run(ctx, t, func(ctx context.Context) (ports.ToolResult, error) { return t.port.Call(ctx, c, host) })
 	if err != nil {
