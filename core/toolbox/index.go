@@ -28,6 +28,7 @@ var (
 
 const (
 	// Bounds of what is read of one definition: a server may write a megabyte.
+	titleMax               = 200          // bytes
 	textMax, textWords     = 4 << 10, 400 // a description, in bytes and words
 	schemaBytes            = 64 << 10     // a schema; of a larger one nothing is read
 	paramsMax, paramsDepth = 200, 4
@@ -119,7 +120,7 @@ func (l *lexicon) read(t *tool, house map[string]bool) (doc [fields][]string) {
 			doc[inName] = append(doc[inName], stem)
 		}
 	}
-	doc[inTitle] = l.of(clip(t.spec.Title, textMax), textWords)
+	doc[inTitle] = l.of(clip(t.spec.Title, titleMax), textWords)
 	text := clip(strings.TrimSpace(t.spec.Description), textMax)
 	first := summary(text)
 	doc[inSummary] = l.of(first, textWords)

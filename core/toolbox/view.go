@@ -54,7 +54,12 @@ func (v *View) Check(ctx context.Context, c ports.Call) ports.Ruling {
 // Call runs the tool once and makes a result of whatever comes of it.
 func (v *View) Call(ctx context.Context, c ports.ToolCall, host ports.Host) ports.CallResult {
 	if c.Name == findTools && v.finds() {
-		return v.search(ctx, c)
+		r, err := guard.Do(ctx, guard.Grace, v.box.leaks, "find_tools", func(ctx context.Context) (ports.CallResult, error) { return v.search(ctx, c), nil })
+		if err != nil {
+			v.box.log.Error("tool_search_failed", ports.TurnAttr(c.Turn), "kind", ports.KindOf(err), "err", err)
+			return ports.CallResult{Outcome: ports.CallToolError, Text: "The search failed."}
+		}
+		return r
 	}
 	t := v.box.find(ctx, c.Name)
 	if t == nil {

@@ -56,7 +56,7 @@ func wordsOf(text string, max int) []string {
 		word.Reset()
 	}
 	before := ' '
-	for _, r := range norm.NFD.String(strings.ToValidUTF8(text, " ")) {
+	for _, r := range decomposed(text) {
 		if len(words) >= max {
 			break
 		}
@@ -93,3 +93,13 @@ der die das den dem des ein eine einen einem einer und oder aber ist sind war bi
 dein deine in im an am auf aus bei mit nach von vom zu zum zur fur uber unter was wer wie wo wann welche welcher welches bitte noch mal dass nicht
 le la les un une des du de et ou est sont je tu il elle nous vous mon ma mes pour dans sur avec que qui quoi
 el los las una unos y o es son yo mi mis tu para por con en que quien como al del`
+
+// decomposed has the accents of letters behind them.
+func decomposed(text string) string {
+	for i := range len(text) {
+		if text[i] >= utf8.RuneSelf {
+			return norm.NFD.String(strings.ToValidUTF8(text, " "))
+		}
+	}
+	return text
+}

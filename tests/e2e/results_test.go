@@ -39,7 +39,24 @@ func report(degrees any) map[string]any {
 // serveReports is the test binary as an MCP server whose tools give a report that
 // fits their outputSchema, and one that does not.
 func serveReports() {
-	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
+	schema := map[string]any{"type": "object", "properties": map[string]any{"degrees": map[string]any{"type": "number"}}, "required": []string{"degrees"}}
+	var tools []any
+	for _, name := range []string{"good", "broken"} {
+		tools = append(tools, map[string]any{"name": name, "inputSchema": map[string]any{"type": "object"}, "outputSchema": schema})
+	}
+	serveMCP("reports", tools, func(name string) any {
+		if name == "broken" {
+			return report("7.5")
+		}
+		return report(7.5)
+	})
+}
+
+// serveMCP serves tools on stdio until there is no more input, and ends the process.
+func serveMCP(server string, tools []any, call func(tool string) any) {
+	in := bufio.NewScanner(os.Stdin)
+	in.Buffer(nil, 1<<20)
+	for in.Scan() {
 		var m struct {
 			ID     json.RawMessage `json:"id"`
 			Method string          `json:"method"`
@@ -55,21 +72,13 @@ func serveReports() {
 		switch m.Method {
 		case "initialize":
 			result = map[string]any{"protocolVersion": m.Params.ProtocolVersion, "capabilities": map[string]any{"tools": map[string]any{}},
-				"serverInfo": map[string]any{"name": "reports", "version": "1"}}
+				"serverInfo": map[string]any{"name": server, "version": "1"}}
 		case "ping":
 			result = map[string]any{}
 		case "tools/list":
-			schema := map[string]any{"type": "object", "properties": map[string]any{"degrees": map[string]any{"type": "number"}}, "required": []string{"degrees"}}
-			var tools []any
-			for _, name := range []string{"good", "broken"} {
-				tools = append(tools, map[string]any{"name": name, "inputSchema": map[string]any{"type": "object"}, "outputSchema": schema})
-			}
 			result = map[string]any{"tools": tools}
 		case "tools/call":
-			result = report(7.5)
-			if m.Params.Name == "broken" {
-				result = report("7.5")
-			}
+			result = call(m.Params.Name)
 		}
 		answer := map[string]any{"jsonrpc": "2.0", "id": m.ID, "result": result}
 		if result == nil {

@@ -17,6 +17,7 @@ type Request struct {
 	Model    string
 	Messages []Message
 	Tools    []string // the names of those offered
+	Offered  string   // their definitions, as they came
 	Stream   bool
 	Usage    bool // the stream is to end with the tokens used
 }
@@ -56,9 +57,7 @@ func read(w http.ResponseWriter, r *http.Request) (Request, error) {
 			ToolCalls []struct{ ID string } `json:"tool_calls"`
 			Answers   string                `json:"tool_call_id"`
 		}
-		Tools []struct {
-			Function struct{ Name string }
-		}
+		Tools         json.RawMessage
 		StreamOptions struct {
 			Usage bool `json:"include_usage"`
 		} `json:"stream_options"`
@@ -66,8 +65,16 @@ func read(w http.ResponseWriter, r *http.Request) (Request, error) {
 	if err := json.Unmarshal(body, &wire); err != nil {
 		return Request{}, fmt.Errorf("the request is not JSON as it should be: %w", err)
 	}
-	req := Request{Model: wire.Model, Stream: wire.Stream, Usage: wire.StreamOptions.Usage}
-	for _, t := range wire.Tools {
+	req := Request{Model: wire.Model, Stream: wire.Stream, Usage: wire.StreamOptions.Usage, Offered: string(wire.Tools)}
+	var tools []struct {
+		Function struct{ Name string }
+	}
+	if len(wire.Tools) > 0 {
+		if err := json.Unmarshal(wire.Tools, &tools); err != nil {
+			return Request{}, fmt.Errorf("the tools are not as they should be: %w", err)
+		}
+	}
+	for _, t := range tools {
 		req.Tools = append(req.Tools, t.Function.Name)
 	}
 	for i, m := range wire.Messages {
