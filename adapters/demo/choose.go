@@ -39,6 +39,15 @@ const (
 	leastMargin  = 1.05 // over the second best
 )
 
+// searchTool is the gateway's tool that finds others, where there are too many to be
+// shown.
+const searchTool = "find_tools"
+
+// searches reports whether there are more tools than are shown.
+func (c catalog) searches() bool {
+	return slices.ContainsFunc(c.tools, func(t tool) bool { return t.Name == searchTool })
+}
+
 func newCatalog(specs []ports.ToolSpec) catalog {
 	c := catalog{rare: map[string]float64{}}
 	count := map[string]int{}
@@ -98,12 +107,15 @@ func choose(text string, c catalog) decision {
 	m := readMessage(text)
 	var found []candidate
 	for _, t := range c.tools {
-		if fit := c.fit(m, t); fit.score > 0 {
+		if fit := c.fit(m, t); fit.score > 0 && t.Name != searchTool {
 			found = append(found, fit)
 		}
 	}
 	slices.SortStableFunc(found, func(a, b candidate) int { return cmp.Compare(b.score, a.score) })
 	switch {
+	case len(found) == 0 && c.searches():
+		query, _ := json.Marshal(map[string]string{"query": text})
+		return decision{call: &ports.Call{Name: searchTool, Arguments: query}}
 	case len(found) == 0:
 		return decision{text: sayLost(c)}
 	case len(found) > 1 && found[0].score < leastMargin*found[1].score:

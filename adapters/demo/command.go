@@ -58,6 +58,9 @@ func parseBareCall(text string, c catalog) (command, bool) {
 // forbids go out too, so that the gateway's own check can be seen at work.
 func (cmd command) decide(c catalog) decision {
 	t, candidates := c.find(cmd.tool)
+	if t == nil && len(candidates) == 0 && c.searches() && strings.Contains(cmd.tool, "__") {
+		t = &tool{ToolSpec: ports.ToolSpec{Name: cmd.tool}} // it may be there, and not be shown
+	}
 	switch {
 	case len(candidates) > 1:
 		return decision{text: sayAmbiguous(cmd.tool, candidates)}

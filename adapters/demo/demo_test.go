@@ -179,6 +179,24 @@ func TestCallsByName(t *testing.T) {
 	}
 }
 
+func TestSearchesWhereItIsNotShownAll(t *testing.T) {
+	few := append(slices.Clone(gateway[:1]), ports.ToolSpec{Name: "find_tools", Description: "Finds more tools by what they do.",
+		InputSchema: json.RawMessage(`{"type":"object","properties":{"query":{"type":"string"}},"required":["query"]}`)})
+	for said, want := range map[string]string{
+		"what is the weather like in Oslo":   `find_tools {"query":"what is the weather like in Oslo"}`,
+		"call maps__route {\"to\":\"Oslo\"}": `maps__route {"to":"Oslo"}`,
+		"add 2 and 3":                        `desk__add {"a":2,"b":3}`,
+	} {
+		d := answer(said, said, newCatalog(few))
+		if d.call == nil || d.call.Name+" "+string(d.call.Arguments) != want {
+			t.Errorf("%q: %+v", said, d)
+		}
+	}
+	if d := answer("call maps__route {}", "call maps__route {}", newCatalog(gateway)); d.call != nil {
+		t.Errorf("it calls what is not there: %+v", d.call)
+	}
+}
+
 func TestAmbiguousNameIsAsked(t *testing.T) {
 	tools := []ports.ToolSpec{{Name: "a__read"}, {Name: "b__read"}}
 	reply := ask(t, tools, user("call read {}"))
