@@ -139,6 +139,21 @@ func (c *checker) channels() {
 		if !slices.Contains(known, channel.Agent) {
 			c.unknown("channels["+name+"].agent", channel.Agent, known, "agent")
 		}
+		c.chats("channels["+name+"].chats", channel.Chats, known)
+	}
+}
+
+func (c *checker) chats(key string, chats map[string]Chat, agents []string) {
+	for id, chat := range chats {
+		at := key + "[" + id + "]"
+		if id == "" {
+			place := c.places[rootRule+"."+at]
+			c.faults = append(c.faults, c.doc.fault(place.node.key, place.path, `is an empty id (must be a chat's, like "-1001234567890")`))
+			continue
+		}
+		if chat.Agent != "" && !slices.Contains(agents, chat.Agent) {
+			c.unknown(at+".agent", chat.Agent, agents, "agent")
+		}
 	}
 }
 

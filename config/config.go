@@ -68,11 +68,17 @@ type Filter struct {
 
 // Channel is one bot account; the section is its adapter's.
 type Channel struct {
-	Type          string         `json:"type" validate:"required" doc:"The chat platform"`
-	Agent         string         `json:"agent" doc:"Name of the agent that answers; absent: the only one, else main"`
-	Access        AccessOverride `json:"access" doc:"Who may talk to the bot here, where it differs"`
-	SendsInFlight int            `json:"sends_in_flight" default:"8" validate:"gt=0" doc:"Sends at a time; as many may repeat after a crash"`
+	Type          string          `json:"type" validate:"required" doc:"The chat platform"`
+	Agent         string          `json:"agent" doc:"Name of the agent that answers; absent: the only one, else main"`
+	Chats         map[string]Chat `json:"chats" validate:"dive" doc:"Chats that differ, by their id on the platform: /status tells it"`
+	Access        AccessOverride  `json:"access" doc:"Who may talk to the bot here, where it differs"`
+	SendsInFlight int             `json:"sends_in_flight" default:"8" validate:"gt=0" doc:"Sends at a time; as many may repeat after a crash"`
 	Section
+}
+
+// Chat is a chat of a channel, all its threads together, that differs from the others.
+type Chat struct {
+	Agent string `json:"agent" validate:"required" doc:"Name of the agent that answers in this chat"`
 }
 
 // MCP holds for every MCP server that does not say otherwise.

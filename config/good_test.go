@@ -90,6 +90,7 @@ func TestChannels(t *testing.T) {
 	cfg := loadGood(t)
 	tg, web := cfg.Channels["tg"], cfg.Channels["web"]
 	equal(t, "tg type, agent, sends", []any{tg.Type, tg.Agent, tg.SendsInFlight}, []any{"telegram", "other", 3})
+	equal(t, "chats of tg, web", []map[string]config.Chat{tg.Chats, web.Chats}, []map[string]config.Chat{{"-5000": {Agent: "main"}}, nil})
 	equal(t, "web type, agent, sends", []any{web.Type, web.Agent, web.SendsInFlight}, []any{"web", "main", 8})
 	equal(t, "access of tg", cfg.Access.With(tg.Access), config.Access{Mode: "open", Groups: "all"})
 	equal(t, "access of web", cfg.Access.With(web.Access), cfg.Access)

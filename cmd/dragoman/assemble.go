@@ -75,9 +75,18 @@ func assemble(cfg *config.Config, store *sqlstore.Store, audit ports.Audit, in d
 		if err != nil {
 			return nil, err
 		}
-		opt.Channels = append(opt.Channels, gateway.Channel{Name: name, Port: port, Agent: c.Agent, SendsInFlight: c.SendsInFlight})
+		opt.Channels = append(opt.Channels, gateway.Channel{Name: name, Port: port, Agent: c.Agent, Chats: chatsOf(c), SendsInFlight: c.SendsInFlight})
 	}
 	return gateway.New(opt), nil
+}
+
+// chatsOf are the agents of the channel's chats that have one of their own.
+func chatsOf(c config.Channel) map[string]string {
+	agents := make(map[string]string, len(c.Chats))
+	for id, chat := range c.Chats {
+		agents[id] = chat.Agent
+	}
+	return agents
 }
 
 func sourcesOf(cfg *config.Config, store *sqlstore.Store, logins *oauth.Desk, log *slog.Logger) ([]gateway.Source, error) {

@@ -40,6 +40,7 @@ type Channel struct {
 	Name          string
 	Port          ports.ChannelPort
 	Agent         string
+	Chats         map[string]string // agents of chats that have another than Agent, by the chat's id
 	SendsInFlight int
 }
 
@@ -97,7 +98,9 @@ type Gateway struct {
 	asker  *ask.Asker
 	purse  *spend.Ledger
 
-	metrics *metrics
+	metrics   *metrics
+	byChannel map[string]Channel
+	agents    map[string]Agent
 
 	switching sync.Mutex // held while a source is put in, taken out, enabled or disabled
 
@@ -113,7 +116,8 @@ var _ ports.Admin = (*Gateway)(nil)
 
 // New makes a gateway. It starts nothing.
 func New(opt Options) *Gateway {
-	g := &Gateway{opt: opt, log: opt.Log, channels: map[string]ports.ChannelState{}, members: map[string]*member{}}
+	g := &Gateway{opt: opt, log: opt.Log, channels: map[string]ports.ChannelState{}, members: map[string]*member{},
+		byChannel: map[string]Channel{}, agents: map[string]Agent{}}
 	g.access = access.New(opt.Access, opt.Store, opt.Log)
 	g.asker = ask.New(opt.Ask)
 	g.purse = spend.New(opt.Caps, opt.Usage, nil, opt.Log)
@@ -126,6 +130,10 @@ func New(opt Options) *Gateway {
 	}
 	for _, c := range opt.Channels {
 		g.channels[c.Name] = ports.ChannelState{Name: c.Name, State: stateStarting}
+		g.byChannel[c.Name] = c
+	}
+	for _, a := range opt.Agents {
+		g.agents[a.Name] = a
 	}
 	return g
 }
@@ -214,20 +222,16 @@ func (g *Gateway) parts(box *outbox.Outbox) inbox.Parts {
 		view := g.tools.View(a.Tools, a.Servers).Finding(a.Name, g.opt.Store)
 		agents[a.Name] = agent.New(cfg, g.opt.Store, view, g.asker, speech{box}, &g.leaks, g.metrics, g.log)
 	}
-	byChannel := map[string]*agent.Agent{}
-	for _, c := range g.opt.Channels {
-		byChannel[c.Name] = agents[c.Agent]
-	}
 	return inbox.Parts{
 		Admit: g.admit(box),
 		Known: g.access.Known,
 		Match: inbox.Matcher(g.asker, g.command, box.Render),
 		Turn: func(ctx context.Context, l ports.Lease, w ports.Work, news <-chan struct{}) error {
-			a := byChannel[l.In.Channel]
-			if a == nil {
-				return ports.Errorf(ports.KindNotFound, "turn", "channel %q is no longer in the config", l.In.Channel)
+			a, err := g.agentOf(l.In)
+			if err != nil {
+				return err
 			}
-			return a.Turn(ctx, l, w, news)
+			return agents[a.Name].Turn(ctx, l, w, news)
 		},
 		Received: g.metrics.received,
 		Flush:    box.Wake,

@@ -42,6 +42,9 @@ type world struct {
 	agent func(*agent.Config)    // changes the agent's config; may be nil
 	last  func(*gateway.Options) // changes the options; may be nil
 	stop  func()
+
+	agents []gateway.Agent   // instead of the one, if set
+	chats  map[string]string // agents of chats
 }
 
 func newWorld(t *testing.T) *world {
@@ -107,7 +110,7 @@ func (w *world) startOn(wrap func(*sqlstore.Store) gateway.Store) {
 	opt := w.opt
 	opt.Store, opt.Audit, opt.Log = wrap(store), store, log
 	opt.Usage = cmp.Or[ports.Usage](opt.Usage, store)
-	opt.Channels = []gateway.Channel{{Name: "chat", Port: cmp.Or[ports.ChannelPort](w.plug, w.chat), Agent: "main", SendsInFlight: 8}}
+	opt.Channels = []gateway.Channel{{Name: "chat", Port: cmp.Or[ports.ChannelPort](w.plug, w.chat), Agent: "main", Chats: w.chats, SendsInFlight: 8}}
 	opt.Sources = append([]gateway.Source{{Source: toolbox.Source{Name: "srv", Timeout: time.Second}, Port: w.tools}}, w.opt.Sources...)
 	own := agent.Config{Name: "main", MaxSteps: 5, TurnTimeout: cmp.Or(w.model.turnTimeout, time.Minute), StaleAfter: w.stale,
 		Models: []agent.Model{{Name: "m", Port: w.port(), ContextTokens: 32000}}}
@@ -115,6 +118,9 @@ func (w *world) startOn(wrap func(*sqlstore.Store) gateway.Store) {
 		w.agent(&own)
 	}
 	opt.Agents = []gateway.Agent{{Config: own}}
+	if w.agents != nil {
+		opt.Agents = w.agents
+	}
 	if w.last != nil {
 		w.last(&opt)
 	}
