@@ -39,7 +39,13 @@ type Sight struct {
 	Pressed *Question // of Message.Choice; nil: no such question
 	Open    *Question // the conversation's open question
 	Turn    *Turn     // the conversation's unfinished turn
+	// Waiting counts the conversation's messages of no turn yet, up to MaxCounted. Only
+	// who asks pays for it.
+	Waiting func() int
 }
+
+// MaxCounted is the largest count of Sight.Waiting: there may be more.
+const MaxCounted = 256
 
 // Route is the decision on one message. A dropped message is not stored; its
 // Deliveries are posted all the same.

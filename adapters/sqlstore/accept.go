@@ -67,6 +67,7 @@ type accepting struct {
 	changed map[string]bool // conversations that got something new
 	order   []string        // the same, in order
 	out     ports.Accepted
+	failed  error // of a read that the route function asked for
 }
 
 func (a *accepting) run(ctx context.Context, src ports.Source, b ports.Batch, bodies []string) error {
@@ -123,6 +124,9 @@ func (a *accepting) message(ctx context.Context, m ports.Message, body string) e
 		return err
 	}
 	r := a.route(sight)
+	if a.failed != nil {
+		return a.failed
+	}
 	if r.Drop {
 		a.out.Dropped++
 	} else {
@@ -147,7 +151,7 @@ func (a *accepting) message(ctx context.Context, m ports.Message, body string) e
 // sight reads what the route function may look at, with what earlier messages
 // of the batch did.
 func (a *accepting) sight(ctx context.Context, m ports.Message) (ports.Sight, error) {
-	out := ports.Sight{Message: m, Seq: 1}
+	out := ports.Sight{Message: m, Seq: 1, Waiting: func() int { return a.waiting(ctx, m.In.String()) }}
 	var (
 		row  turnRow
 		open *string
@@ -172,6 +176,15 @@ func (a *accepting) sight(ctx context.Context, m ports.Message) (ports.Sight, er
 		out.Pressed, err = questionByID(ctx, a.t, m.Choice.Question)
 	}
 	return out, err
+}
+
+// waiting counts the conversation's messages of no turn yet.
+func (a *accepting) waiting(ctx context.Context, conv string) (n int) {
+	_, err := a.t.get(ctx, `SELECT COUNT(*) FROM (SELECT 1 FROM inbox WHERE conv = $1 AND turn IS NULL LIMIT $2) AS waiting`, []any{conv, ports.MaxCounted}, &n)
+	if err != nil {
+		a.failed = err
+	}
+	return n
 }
 
 // store puts the message into the inbox, with the turn that its route gives it to.

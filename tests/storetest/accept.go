@@ -180,6 +180,23 @@ func acceptRules() []Rule {
 			t.want(saw[1].Open == nil && saw[1].Seq == 3 && saw[1].Turn != nil && saw[1].Turn.State == ports.TurnRunning, "the second saw %+v", saw[1])
 			t.want(saw[2].Pressed == nil, "a press of no question saw %+v", saw[2].Pressed)
 		}),
+		rule("accept/sight counts what waits", "whoever asks how things stand is told of messages that nobody works on as if they were worked on", func(t *trial) {
+			l := t.say(room("a"), 4)
+			t.begin(l, 1, 2)
+			t.say(room("b"), 3)
+			var counts []int
+			t.accept(func(s ports.Sight) ports.Route {
+				counts = append(counts, s.Waiting(), s.Waiting())
+				return ports.Route{Kind: ports.RouteLane, Person: ann}
+			}, t.message(l.In, "x"), t.message(l.In, "y"), t.message(room("c"), "z"))
+			t.want(slices.Equal(counts, []int{2, 2, 3, 3, 0, 0}), "so many waited: %v", counts)
+			t.say(l.In, ports.MaxCounted)
+			t.accept(func(s ports.Sight) ports.Route {
+				counts = []int{s.Waiting()}
+				return ports.Route{Kind: ports.RouteLane, Person: ann}
+			}, t.message(l.In, "x"))
+			t.want(counts[0] == ports.MaxCounted, "of a flood %d were counted", counts[0])
+		}),
 		rule("accept/a source that lost its lease is fenced", "two pollers of one bot would move the cursor past each other's messages", func(t *trial) {
 			epoch, err := t.Acquire(t.ctx, channel)
 			t.ok(err, "acquire")

@@ -233,6 +233,16 @@ func (s *flawed) looks(at *ports.Sight, first ports.Sight) {
 		at.Open, at.Turn = first.Open, first.Turn
 	case "shows no turn":
 		at.Turn = nil
+	case "counts what is taken":
+		at.Waiting = func() int { return int(at.Seq) - 1 }
+	case "counts a flood to its end":
+		count, seq := at.Waiting, at.Seq
+		at.Waiting = func() int {
+			if seq > ports.MaxCounted {
+				return int(seq) - 3
+			}
+			return count()
+		}
 	case "takes any press for the last one":
 		at.Pressed = first.Pressed
 	case "shows the presser as who was asked":

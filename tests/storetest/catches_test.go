@@ -47,6 +47,8 @@ var acceptCatches = []catch{
 	{"accept/sight shows earlier messages of the batch", "shows no turn", "the press saw the turn"},
 	{"accept/sight shows earlier messages of the batch", "takes any press for the last one", "a press of no question saw"},
 	{"accept/sight shows earlier messages of the batch", "shows the presser as who was asked", "the press saw"},
+	{"accept/sight counts what waits", "counts what is taken", "so many waited: [4 4 5 5 0 0]"},
+	{"accept/sight counts what waits", "counts a flood to its end", "of a flood 260 were counted"},
 	{"accept/a source that lost its lease is fenced", "takes any source", "accept with another epoch"},
 	{"accept/reply at receipt is a finished turn", "lets a reply wait for a turn", "there is work for the lane"},
 	{"accept/reply at receipt is a finished turn", "takes a reply at receipt for talk", "a command is in the history"},
