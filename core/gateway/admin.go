@@ -5,12 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"dragoman/core/access"
 	"dragoman/core/agent"
-	"dragoman/core/inbox"
 	"dragoman/ports"
 )
 
@@ -110,49 +108,4 @@ func (g *Gateway) audit(ctx context.Context, what, ref string) {
 	if err := g.opt.Audit.Append(ctx, ports.AuditEntry{Actor: "admin", What: what, Ref: ref}); err != nil {
 		g.log.Error("audit_failed", "what", what, "kind", ports.KindOf(err), "err", err)
 	}
-}
-
-// command answers the commands that need no turn.
-func (g *Gateway) command(name, _ string, v inbox.Verdict) (string, bool) {
-	switch name {
-	case "start":
-		if v.Role == ports.RoleAdmin {
-			return textStartAdmin, true
-		}
-		return textStart, true
-	case "help":
-		return textHelp, true
-	case "tools":
-		return g.toolList(), true
-	}
-	return "", false
-}
-
-const (
-	textStart      = "Hello! Write to me as you would to a person. I can use tools to help you; /tools lists them, /stop stops what I am doing."
-	textStartAdmin = "Hello! You are this bot's admin.\n\nWrite to me as you would to a person. /tools lists the tools I can use, /stop stops what I am doing. To let others in, use `dragoman pair list` and `dragoman pair approve CODE` on the machine I run on."
-	textHelp       = "Write to me as you would to a person.\n\n- /tools lists the tools I can use\n- /stop stops what I am doing\n- /help shows this"
-)
-
-// toolList is the answer to /tools.
-func (g *Gateway) toolList() string {
-	var b strings.Builder
-	for _, t := range g.tools.Tools() {
-		if t.Policy == ports.PolicyDeny {
-			continue
-		}
-		line, _, _ := strings.Cut(strings.TrimSpace(t.Description), "\n")
-		fmt.Fprintf(&b, "- `%s`: %s", t.Name, line)
-		switch {
-		case t.State != "ready":
-			b.WriteString(" (not connected now)")
-		case t.Policy == ports.PolicyAsk:
-			b.WriteString(" (asks first)")
-		}
-		b.WriteString("\n")
-	}
-	if b.Len() == 0 {
-		return "I have no tools."
-	}
-	return "I can use these tools:\n\n" + b.String()
 }

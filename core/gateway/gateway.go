@@ -74,6 +74,7 @@ type Options struct {
 	Tools     toolbox.Config
 	Usage     ports.Usage   // what was spent; nil: nobody can ask, and there can be no Caps
 	Caps      Caps          // on what may be spent in a day
+	Version   string        // for /status
 	Turns     int           // how many run at once
 	Drain     time.Duration // how long a stop waits for what runs
 	Listener  net.Listener  // for HTTP; nil = none
@@ -101,8 +102,13 @@ type Gateway struct {
 	metrics   *metrics
 	byChannel map[string]Channel
 	agents    map[string]Agent
+	views     map[string]*toolbox.View // by agent
+	settings  *settings
 
 	switching sync.Mutex // held while a source is put in, taken out, enabled or disabled
+
+	// fullness is how much of a model's window a conversation fills; nil = not known.
+	fullness func(agent string, in ports.Conversation) (tokens, window int)
 
 	mu       sync.Mutex
 	inbox    *inbox.Inbox // set by Run, as is outbox
@@ -117,12 +123,13 @@ var _ ports.Admin = (*Gateway)(nil)
 // New makes a gateway. It starts nothing.
 func New(opt Options) *Gateway {
 	g := &Gateway{opt: opt, log: opt.Log, channels: map[string]ports.ChannelState{}, members: map[string]*member{},
-		byChannel: map[string]Channel{}, agents: map[string]Agent{}}
+		byChannel: map[string]Channel{}, agents: map[string]Agent{}, views: map[string]*toolbox.View{}}
 	g.access = access.New(opt.Access, opt.Store, opt.Log)
 	g.asker = ask.New(opt.Ask)
 	g.purse = spend.New(opt.Caps, opt.Usage, nil, opt.Log)
 	g.leaks.Report = g.abandoned
 	g.tools = toolbox.New(opt.Tools, opt.Store, &g.leaks, opt.Log)
+	g.settings = newSettings(opt.Store, &g.leaks)
 	g.metrics = newMetrics(g.tools)
 	g.metrics.begin(opt.Channels, opt.Agents)
 	for _, s := range opt.Sources {
@@ -132,8 +139,11 @@ func New(opt Options) *Gateway {
 		g.channels[c.Name] = ports.ChannelState{Name: c.Name, State: stateStarting}
 		g.byChannel[c.Name] = c
 	}
+	health := map[string]*agent.Health{} // by model
 	for _, a := range opt.Agents {
+		a.Models = shareHealth(a.Models, health)
 		g.agents[a.Name] = a
+		g.views[a.Name] = g.tools.View(a.Tools, a.Servers)
 	}
 	return g
 }
@@ -216,16 +226,19 @@ func (g *Gateway) Settled(ctx context.Context) { g.tools.Settled(ctx) }
 // parts introduces the core's parts to the inbox.
 func (g *Gateway) parts(box *outbox.Outbox) inbox.Parts {
 	agents := map[string]*agent.Agent{}
-	for _, a := range g.opt.Agents {
+	for _, a := range g.agents {
 		cfg := a.Config
 		cfg.Purse = g.purse
-		view := g.tools.View(a.Tools, a.Servers).Finding(a.Name, g.opt.Store)
-		agents[a.Name] = agent.New(cfg, g.opt.Store, view, g.asker, speech{box}, &g.leaks, g.metrics, g.log)
+		if cfg.Settings == nil {
+			cfg.Settings = g.chosen
+		}
+		agents[a.Name] = agent.New(cfg, g.opt.Store, g.views[a.Name].Finding(a.Name, g.opt.Store), g.asker, speech{box}, &g.leaks, g.metrics, g.log)
 	}
 	return inbox.Parts{
-		Admit: g.admit(box),
-		Known: g.access.Known,
-		Match: inbox.Matcher(g.asker, g.command, box.Render),
+		Admit:   g.admit(box),
+		Known:   g.access.Known,
+		Command: g.command,
+		Match:   inbox.Matcher(g.asker, box.Render),
 		Turn: func(ctx context.Context, l ports.Lease, w ports.Work, news <-chan struct{}) error {
 			a, err := g.agentOf(l.In)
 			if err != nil {

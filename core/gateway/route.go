@@ -2,7 +2,9 @@ package gateway
 
 import (
 	"cmp"
+	"slices"
 
+	"dragoman/core/agent"
 	"dragoman/ports"
 )
 
@@ -20,4 +22,16 @@ func (g *Gateway) agentOf(in ports.Conversation) (Agent, error) {
 		return Agent{}, ports.Errorf(ports.KindNotFound, "route", "agent %q of channel %q is not in the config", name, in.Channel)
 	}
 	return a, nil
+}
+
+// shareHealth gives models of the same name the same health, whatever agent has them.
+func shareHealth(models []agent.Model, health map[string]*agent.Health) []agent.Model {
+	models = slices.Clone(models)
+	for i, m := range models {
+		if health[m.Name] == nil {
+			health[m.Name] = cmp.Or(m.Health, agent.NewHealth())
+		}
+		models[i].Health = health[m.Name]
+	}
+	return models
 }

@@ -21,7 +21,7 @@ func twoAgents(w *world) (main, support *model) {
 		return gateway.Agent{Tools: filter, Config: agent.Config{Name: name, Models: models, Instructions: "You are " + name + ".", MaxSteps: 5, TurnTimeout: time.Minute}}
 	}
 	w.agents = []gateway.Agent{
-		one("main", toolbox.Filter{Allow: []string{"srv__read_*"}}, agent.Model{Name: "large", Port: main, ContextTokens: 32000}, agent.Model{Name: "small", Port: main, ContextTokens: 32000}),
+		one("main", toolbox.Filter{Allow: []string{"srv__read_*"}}, agent.Model{Name: "large", Port: main, ContextTokens: 32000}, agent.Model{Name: "small", Port: &model{reply: named("small")}, ContextTokens: 32000}),
 		one("support", toolbox.Filter{Allow: []string{"srv__write_a", "srv__never"}}, agent.Model{Name: "tiny", Port: support, ContextTokens: 32000}),
 	}
 	w.chats = map[string]string{"help": "support"}
@@ -46,6 +46,7 @@ func TestAChatHasItsOwnAgentAndSeesNoOthersTools(t *testing.T) {
 	w := newWorld(t)
 	main, support := twoAgents(w)
 	w.start()
+	w.g.Reached(t.Context())
 	w.chat.receive(t, inChat("ann", "ann", "one"))
 	w.shown(1)
 	w.chat.receive(t, inChat("help", "ann", "two"))

@@ -38,7 +38,12 @@ type Verdict struct {
 	Refusal []ports.Delivery
 	Welcome bool   // this message let its sender in: it is greeted, and is for nobody else
 	Undo    func() // takes back what the admission counted, when the commit failed; may be nil
+	Answer  Answer // of a command, prepared; nil: the message is none that is answered at receipt
 }
+
+// Answer says what a command is answered with, by what the commit sees of its
+// conversation. It must be pure: it runs inside the commit.
+type Answer func(s ports.Sight) string
 
 // Parts are what the inbox is introduced to.
 type Parts struct {
@@ -46,6 +51,11 @@ type Parts struct {
 	Admit func(ctx context.Context, m ports.Message) (Verdict, error)
 	// Known reports whether a message's sender is let in, and does nothing else.
 	Known func(ctx context.Context, m ports.Message) (bool, error)
+	// Command prepares the answer of a command, or of a message that let its sender
+	// in, before it is stored; nil: it is a message as any other. It may read and
+	// write, and it is called again for a message that comes again. Its error is told
+	// plainly: what waits behind the command does not wait for it.
+	Command func(ctx context.Context, m ports.Message, v Verdict) (Answer, error)
 	// Match routes an admitted message. Pure: it runs inside the commit.
 	Match func(s ports.Sight, v Verdict) ports.Route
 	// Turn works on what the lane holds until the turn is over or parked. news
@@ -201,6 +211,10 @@ func (r *receiver) Receive(ctx context.Context, b ports.Batch) (err error) {
 		}
 		v, err := guard.Read(ctx, r.inbox.leaks, "admit", func(ctx context.Context) (Verdict, error) { return r.inbox.parts.Admit(ctx, m) })
 		if err != nil {
+			return err
+		}
+		verdicts[m.Event] = v // also where the rest fails: for its Undo
+		if v.Answer, err = r.inbox.command(ctx, m, v); err != nil {
 			return err
 		}
 		verdicts[m.Event] = v

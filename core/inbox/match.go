@@ -6,10 +6,6 @@ import (
 	"dragoman/ports"
 )
 
-// Command answers a command at receipt. ok is false for a command that nobody
-// knows: it is a message as any other. It must be pure.
-type Command func(name, args string, v Verdict) (answer string, ok bool)
-
 // Asks is how open questions take part in routing.
 type Asks interface {
 	Press(s ports.Sight, person ports.PersonID, edit func(ports.Question) []ports.Delivery) ports.Route
@@ -23,24 +19,18 @@ type Render = func(ports.Conversation, ports.Content) []ports.Content
 
 // Matcher makes the Match function of Parts: press, command, answer, lane, in
 // this order. render makes the platform's parts of content.
-func Matcher(asks Asks, command Command, render Render) func(ports.Sight, Verdict) ports.Route {
+func Matcher(asks Asks, render Render) func(ports.Sight, Verdict) ports.Route {
 	edit := func(q ports.Question) []ports.Delivery { return asks.Settled(q, render) }
 	return func(s ports.Sight, v Verdict) ports.Route {
 		m := s.Message
 		if m.Choice != nil {
 			return asks.Press(s, v.Person, edit)
 		}
-		name, args, ok := ports.ParseCommand(m.Text)
-		if v.Welcome {
-			name, args, ok = "start", "", true
+		if v.Answer != nil {
+			return reply(s, v, v.Answer(s), render)
 		}
-		if ok {
-			if name == "stop" {
-				return stop(s, v, asks, edit, render)
-			}
-			if answer, ok := command(name, args, v); ok {
-				return reply(s, v, answer, render)
-			}
+		if isStop(m) {
+			return stop(s, v, asks, edit, render)
 		}
 		if r, ok := asks.Message(s, v.Person, time.Now(), edit); ok {
 			return r

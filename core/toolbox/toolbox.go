@@ -232,9 +232,17 @@ func (s *source) info() ports.ServerInfo {
 func (b *Toolbox) Tools() []ports.ToolInfo {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
+	return b.list(func(*tool) bool { return true })
+}
+
+// list lists the tools that are wanted. Callers hold mu.
+func (b *Toolbox) list(wanted func(*tool) bool) []ports.ToolInfo {
 	list := []ports.ToolInfo{}
 	for _, name := range sortedKeys(b.tools) {
 		t := b.tools[name]
+		if !wanted(t) {
+			continue
+		}
 		state := "ready"
 		if !t.source.state.Phase.Callable() {
 			state = "unavailable"

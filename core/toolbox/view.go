@@ -28,6 +28,13 @@ func (b *Toolbox) View(f Filter, servers []string) *View {
 // misfit is what the model is told, before the faults, of arguments that break a schema.
 const misfit = "The arguments do not fit the tool's schema:\n"
 
+// Tools lists the agent's tools by name, denied ones too, as an admin sees them.
+func (v *View) Tools() []ports.ToolInfo {
+	v.box.mu.RLock()
+	defer v.box.mu.RUnlock()
+	return v.box.list(v.sees)
+}
+
 // Check decides whether a call may run, must ask, or cannot. It waits for a
 // server that is still connecting, up to its timeout.
 func (v *View) Check(ctx context.Context, c ports.Call) ports.Ruling {

@@ -1,0 +1,149 @@
+package gateway_test
+
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"dragoman/adapters/sqlstore"
+	"dragoman/core/access"
+	"dragoman/core/gateway"
+	"dragoman/ports"
+)
+
+// asks says something in a private chat and returns what is answered.
+func (w *world) asks(from, text string) string {
+	w.t.Helper()
+	return w.says(said(from, text))
+}
+
+// says is asks for any message.
+func (w *world) says(m ports.Message) string {
+	w.t.Helper()
+	n := len(w.chat.texts())
+	w.chat.receive(w.t, m)
+	return w.shown(n + 1)[n]
+}
+
+// has complains unless a text contains all of these.
+func has(t *testing.T, text string, parts ...string) {
+	t.Helper()
+	for _, p := range parts {
+		if !strings.Contains(text, p) {
+			t.Errorf("it says %q, without %q", text, p)
+		}
+	}
+}
+
+func TestAModelIsChosenForOneConversationAlone(t *testing.T) {
+	w := newWorld(t)
+	twoAgents(w)
+	w.start()
+	has(t, w.asks("ann", "/model"), "1. `large`\n2. `small`\n")
+	has(t, w.asks("ann", "/model Small"), "ask `small` first")
+	has(t, w.asks("ann", "/model"), "1. `small`, chosen for this conversation\n2. `large`\n")
+	has(t, w.asks("ann", "one"), "small: one")
+	has(t, w.asks("bob", "/model"), "1. `large`\n")
+	has(t, w.asks("bob", "two"), "main: two")
+	w.restart()
+	has(t, w.asks("ann", "three"), "small: three")
+	has(t, w.asks("ann", "/model default"), "Back to the usual order", "`large` first")
+	has(t, w.asks("ann", "four"), "main: four")
+}
+
+func TestOnlyAModelOfItsOwnAgentCanBeChosen(t *testing.T) {
+	w := newWorld(t)
+	main, support := twoAgents(w)
+	w.start()
+	for _, name := range []string{"tiny", "huge", "small large", "`small`", "smal"} {
+		has(t, w.asks("ann", "/model "+name), "no model of that name here", "`large`, `small`")
+	}
+	has(t, w.says(inChat("help", "ann", "/model large")), "There are: `tiny`.")
+	if len(main.asked())+len(support.asked()) > 0 {
+		t.Error("a model was asked about a command")
+	}
+	has(t, w.asks("ann", "/model small"), "`small` first")
+	w.end()
+	w.chats = map[string]string{"ann": "support", "help": "support"} // which has no such model
+	w.start()
+	has(t, w.asks("ann", "/status"), "Agent: `support`", "Model: `tiny`\n")
+	has(t, w.asks("ann", "hello"), "support: ")
+}
+
+func TestInAGroupOnlyAdminsChangeHowAConversationGoes(t *testing.T) {
+	w := newWorld(t)
+	twoAgents(w)
+	w.opt.Access.People = map[string]access.Listed{"eve": {Identities: []string{"chat:eve"}, Role: ports.RoleAdmin}}
+	w.start()
+	for _, command := range []string{"/model small", "/model default", "/busy collect", "/busy default"} {
+		has(t, w.says(inGroup("ann", command)), "In a group only an admin can change that")
+	}
+	has(t, w.says(inGroup("ann", "/model")), "1. `large`\n")
+	has(t, w.says(inGroup("ann", "/busy")), "The mode here is `queue`, as usual")
+	has(t, w.says(inGroup("eve", "/model small")), "`small` first")
+	has(t, w.says(inGroup("eve", "/busy STEER")), "is `steer` from now on")
+	has(t, w.says(inGroup("ann", "hello")), "small: ")
+	has(t, w.says(inGroup("ann", "/busy")), "The mode here is `steer`, chosen for this conversation")
+}
+
+// A platform that did not hear that a message was stored delivers it again.
+func TestACommandThatComesAgainChangesNothingAnew(t *testing.T) {
+	w := newWorld(t)
+	twoAgents(w)
+	w.start()
+	first := said("ann", "/model small")
+	first.Event = "first"
+	has(t, w.says(first), "`small` first")
+	has(t, w.asks("ann", "/model large"), "`large` first")
+	w.restart()
+	w.chat.receive(t, first)
+	has(t, w.asks("ann", "/model"), "1. `large`, chosen")
+}
+
+func TestTheModeIsShownAndChosen(t *testing.T) {
+	w := newWorld(t)
+	twoAgents(w)
+	w.agents[0].Busy = ports.BusyCollect
+	w.start()
+	has(t, w.asks("ann", "/busy"), "The mode here is `collect`, as usual", "- `queue`: ", "- `steer`: ", "- `interrupt`: ", "- `collect`: ")
+	has(t, w.asks("ann", "/busy often"), "I know no such mode", "`queue`, `steer`, `interrupt`, `collect`")
+	has(t, w.asks("ann", "/busy interrupt"), "is `interrupt` from now on: it ends what I am doing")
+	has(t, w.asks("ann", "/busy"), "The mode here is `interrupt`, chosen for this conversation")
+	has(t, w.asks("bob", "/busy"), "The mode here is `collect`, as usual")
+	has(t, w.asks("ann", "/busy default"), "is `collect` from now on")
+	has(t, w.says(inChat("help", "ann", "/busy")), "The mode here is `queue`, as usual")
+}
+
+// unset is a store that cannot read or write settings while it is told so.
+type unset struct {
+	gateway.Store
+	now *atomic.Bool
+}
+
+func (d unset) Get(ctx context.Context, scope, kind, key string) (ports.Record, error) {
+	if scope == "settings" && d.now.Load() {
+		return ports.Record{}, ports.Errorf(ports.KindUnavailable, "get", "secret detail")
+	}
+	return d.Store.Get(ctx, scope, kind, key)
+}
+
+func TestACommandThatCannotBeAnsweredFailsPlainlyAndHoldsNothingUp(t *testing.T) {
+	w := newWorld(t)
+	twoAgents(w)
+	log := w.logged()
+	var down atomic.Bool
+	down.Store(true)
+	w.startOn(func(s *sqlstore.Store) gateway.Store { return unset{s, &down} })
+	answer := w.asks("ann", "/model small")
+	has(t, answer, "I could not do that just now")
+	ref := reference.FindStringSubmatch(answer)
+	lines := log.find("command_failed")
+	if ref == nil || len(lines) != 1 || lines[0]["ref"] != ref[1] || strings.Contains(answer, "secret") {
+		t.Errorf("the chat is told %q, the log %v", answer, lines)
+	}
+	has(t, w.asks("ann", "hello"), "main: ")
+	has(t, w.asks("ann", "/help"), "/stop stops")
+	down.Store(false)
+	has(t, w.asks("ann", "/model small"), "`small` first")
+}
