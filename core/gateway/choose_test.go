@@ -2,9 +2,12 @@ package gateway_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"dragoman/adapters/sqlstore"
 	"dragoman/core/access"
@@ -113,6 +116,83 @@ func TestTheModeIsShownAndChosen(t *testing.T) {
 	has(t, w.asks("bob", "/busy"), "The mode here is `collect`, as usual")
 	has(t, w.asks("ann", "/busy default"), "is `collect` from now on")
 	has(t, w.says(inChat("help", "ann", "/busy")), "The mode here is `queue`, as usual")
+}
+
+func TestWhatIsSaidInABurstIsOneTurnWhereItIsCollected(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.model.reply = echo
+		w.start()
+		w.chat.say(t, "ann", "/busy collect")
+		w.within(time.Second, "ann", "is `collect`")
+		began := time.Now()
+		for _, text := range []string{"one", "two", "three"} {
+			w.chat.say(t, "ann", text)
+			time.Sleep(800 * time.Millisecond)
+		}
+		if n := len(w.model.asked()); n > 0 {
+			t.Fatal("the turn did not wait for more")
+		}
+		w.within(2*time.Second, "ann", "is `collect`", "you said: ")
+		if took := time.Since(began); took < 2600*time.Millisecond || took > 3*time.Second {
+			t.Errorf("it began %s after the first message", took)
+		}
+		for range 15 { // who never falls silent is answered all the same
+			w.chat.say(t, "ann", "more")
+			time.Sleep(800 * time.Millisecond)
+		}
+		w.within(0, "ann", "is `collect`", "you said: ", "you said: ")
+		w.within(3*time.Second, "ann", "is `collect`", "you said: ", "you said: ", "you said: ")
+		w.comesToRest()
+		got := w.column(`SELECT COUNT(*) FROM inbox WHERE route = 'lane' GROUP BY turn ORDER BY MIN(seq)`)
+		if !slices.Equal(got, []string{"3", "13", "2"}) {
+			t.Errorf("so many messages each turn has: %q", got)
+		}
+		w.sound(19)
+		w.end()
+	})
+}
+
+func TestARestartDoesNotMakeAPersonWaitAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		twoAgents(w)
+		w.agents[0].Busy = ports.BusyCollect
+		w.start()
+		began := time.Now()
+		for range 6 {
+			w.chat.say(t, "ann", "more")
+			time.Sleep(900 * time.Millisecond)
+		}
+		w.restart()
+		for range 6 {
+			w.chat.say(t, "ann", "more")
+			time.Sleep(900 * time.Millisecond)
+		}
+		if took := time.Since(began); took > 11*time.Second {
+			t.Fatalf("the test took %s", took)
+		}
+		w.within(0, "ann", "more")
+		w.end()
+	})
+}
+
+// In a group another's message ends the wait: what comes behind it could not join.
+func TestOthersDoNotWaitForOnesSilence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		twoAgents(w)
+		w.agents[0].Busy = ports.BusyCollect
+		w.start()
+		w.chat.receive(t, inGroup("ann", "one"))
+		time.Sleep(300 * time.Millisecond)
+		w.chat.receive(t, inGroup("bob", "two"))
+		w.within(200*time.Millisecond, "group", "one")
+		w.within(time.Second, "group", "one", "two")
+		w.comesToRest()
+		w.sound(2)
+		w.end()
+	})
 }
 
 // unset is a store that cannot read or write settings while it is told so.

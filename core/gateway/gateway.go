@@ -239,6 +239,7 @@ func (g *Gateway) parts(box *outbox.Outbox) inbox.Parts {
 		Known:   g.access.Known,
 		Command: g.command,
 		Match:   inbox.Matcher(g.asker, box.Render),
+		Hold:    g.hold,
 		Turn: func(ctx context.Context, l ports.Lease, w ports.Work, news <-chan struct{}) error {
 			a, err := g.agentOf(l.In)
 			if err != nil {

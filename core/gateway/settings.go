@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -151,4 +152,31 @@ func modelsOf(a Agent) []string {
 		names[i] = m.Name
 	}
 	return names
+}
+
+// How long a turn waits for more where its conversation collects.
+const (
+	collectSilence = time.Second      // after its person's last message
+	collectMost    = 10 * time.Second // after their first
+)
+
+// hold is how long the turn that would begin now waits for more of its person's
+// messages. What somebody else has said since ends the wait: nothing that comes
+// behind it could join.
+func (g *Gateway) hold(ctx context.Context, in ports.Conversation, w ports.Work) time.Duration {
+	a, err := g.agentOf(in)
+	if err != nil {
+		return 0 // the turn says so
+	}
+	s, err := g.chosen(ctx, in)
+	if err != nil || cmp.Or(s.Busy, a.Busy) != ports.BusyCollect {
+		return 0
+	}
+	first, last := w.Waiting[0], w.Waiting[len(w.Waiting)-1]
+	for _, m := range w.Waiting {
+		if m.Person != first.Person {
+			return 0
+		}
+	}
+	return min(collectSilence-time.Since(last.Received), collectMost-time.Since(first.Received))
 }

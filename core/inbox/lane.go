@@ -17,6 +17,7 @@ type lane struct {
 	lease ports.Lease
 	again bool          // something came in since the lane last looked
 	news  chan struct{} // the same for a turn at work
+	held  held
 }
 
 // news starts the conversation's lane, or tells it that there is more.
@@ -101,6 +102,9 @@ func (x *Inbox) once(l ports.Lease, n *lane) (turn string, err error) {
 	w, err := x.load(l)
 	if err != nil || !due(w) {
 		return "", err
+	}
+	if x.hold(l.In, w, n) {
+		return "", nil
 	}
 	if suspect(w) {
 		return x.onTrial(l, w, n)
