@@ -104,11 +104,14 @@ type Gateway struct {
 	agents    map[string]Agent
 	views     map[string]*toolbox.View // by agent
 	settings  *settings
+	admins    *admins
 
 	switching sync.Mutex // held while a source is put in, taken out, enabled or disabled
 
 	// fullness is how much of a model's window a conversation fills; nil = not known.
 	fullness func(agent string, in ports.Conversation) (tokens, window int)
+
+	telling sync.WaitGroup // notices to admins on their way into the store
 
 	mu       sync.Mutex
 	inbox    *inbox.Inbox // set by Run, as is outbox
@@ -130,6 +133,7 @@ func New(opt Options) *Gateway {
 	g.leaks.Report = g.abandoned
 	g.tools = toolbox.New(opt.Tools, opt.Store, &g.leaks, opt.Log)
 	g.settings = newSettings(opt.Store, &g.leaks)
+	g.admins = newAdmins(opt.Store)
 	g.metrics = newMetrics(g.tools)
 	g.metrics.begin(opt.Channels, opt.Agents)
 	for _, s := range opt.Sources {
@@ -232,6 +236,9 @@ func (g *Gateway) parts(box *outbox.Outbox) inbox.Parts {
 		if cfg.Settings == nil {
 			cfg.Settings = g.chosen
 		}
+		if cfg.Tell == nil {
+			cfg.Tell = g.TellAdmins
+		}
 		agents[a.Name] = agent.New(cfg, g.opt.Store, g.views[a.Name].Finding(a.Name, g.opt.Store), g.asker, speech{box}, &g.leaks, g.metrics, g.log)
 	}
 	return inbox.Parts{
@@ -267,6 +274,7 @@ func (g *Gateway) admit(box *outbox.Outbox) func(context.Context, ports.Message)
 			return inbox.Verdict{}, err
 		}
 		out := inbox.Verdict{Person: v.Person, Role: v.Role, Drop: v.Drop, Welcome: v.Welcome, Undo: v.Undo}
+		g.admins.seen(ctx, v, m, g.opt.Access.Channels[m.In.Channel], g.log)
 		if v.Refusal != "" {
 			out.Refusal = notice(box, m.In, v.Key, v.Refusal, m.Reply)
 		}
@@ -312,6 +320,7 @@ func (g *Gateway) drain(hard context.Context, in *inbox.Inbox, box *outbox.Outbo
 	ctx, cancel := context.WithTimeout(hard, g.opt.Drain)
 	defer cancel()
 	in.Close(ctx)
+	g.telling.Wait() // what its turns had the admins told; each has its deadline
 	box.Close(ctx)
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		g.log.Warn("drain_timeout", "timeout", g.opt.Drain)

@@ -36,7 +36,7 @@ var (
 )
 
 // guardedOps are the calls that are guarded: each has its series from the start.
-var guardedOps = []string{"admit", "channel", "command", "model", "preview", "reconnect", "send", "show", "store_accept", "store_claim", "store_cursor", "store_delivered",
+var guardedOps = []string{"admit", "channel", "command", "model", "preview", "reconnect", "send", "show", "store_accept", "store_admins", "store_claim", "store_cursor", "store_delivered",
 	"store_expire", "store_history", "store_load", "store_pending", "store_preview", "store_settings", "store_usage", "store_write", "tool_call", "tool_source"}
 
 // read reads the state that nobody reports. What the store cannot tell now is
