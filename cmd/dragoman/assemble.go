@@ -49,7 +49,7 @@ type chats struct {
 // assemble builds the gateway that the config describes, with these chats. audit
 // is where admins' deeds go.
 func assemble(cfg *config.Config, store *sqlstore.Store, audit ports.Audit, in door, chats chats, log *slog.Logger) (*gateway.Gateway, error) {
-	opt := gateway.Options{Store: store, Audit: audit, Listener: in.Listener, AdminToken: in.token, Log: log, Turns: cfg.Limits.Turns, Drain: cfg.Limits.DrainTimeout,
+	opt := gateway.Options{Store: store, Audit: audit, Listener: in.Listener, AdminToken: in.token, Log: log, Version: version(), Turns: cfg.Limits.Turns, Drain: cfg.Limits.DrainTimeout,
 		Ask:    ask.Config{Expires: cfg.Ask.Expires, OnMessage: ask.OnMessage(cfg.Ask.OnMessage), GroupWait: cfg.Ask.GroupWait},
 		Access: accessOf(cfg), Tools: toolsOf(cfg), NoServers: !cfg.MCP.Enabled, Usage: store, Caps: capsOf(cfg.Limits.Spend)}
 	var err error

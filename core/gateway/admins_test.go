@@ -10,6 +10,7 @@ import (
 
 	"dragoman/adapters/sqlstore"
 	"dragoman/core/access"
+	"dragoman/core/agent"
 	"dragoman/core/gateway"
 	"dragoman/ports"
 )
@@ -149,6 +150,34 @@ func TestAnAdminsRoomIsWrittenOnlyWhenItChanges(t *testing.T) {
 	defer mu.Unlock()
 	if n != 2 {
 		t.Errorf("it was written %d times, want 2", n)
+	}
+}
+
+func TestAdminsAreToldOnceADayThatACapIsNearlyReached(t *testing.T) {
+	w := newWorld(t)
+	w.admin()
+	w.opt.Caps = gateway.Caps{Person: 5e7}
+	w.agent = func(c *agent.Config) {
+		c.Models[0].Facts = ports.ModelFacts{Price: &ports.Price{Input: 2, Output: 8}, MaxTokens: 100}
+	}
+	w.model.reply = func(context.Context, ports.ModelRequest) (ports.ModelReply, error) {
+		got, err := says("an answer")
+		got.Usage = ports.Tokens{Input: 5000, Output: 100} // $0.0108
+		return got, err
+	}
+	w.start()
+	w.asks("eve", "hello")
+	for range 5 {
+		w.chat.say(t, "ann", "hello")
+		w.settled()
+	}
+	eventually(t, "an admin is told", func() bool { return len(w.toldIn()) > 0 })
+	w.restart()
+	w.chat.say(t, "ann", "hello")
+	w.settled()
+	w.end() // waits for what is still being told
+	if got := w.toldIn(); len(got) != 1 || !strings.Contains(got[0], "eve Of the $0.0500 that person") {
+		t.Errorf("the admin was told %q", got)
 	}
 }
 

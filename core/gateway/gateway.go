@@ -129,7 +129,7 @@ func New(opt Options) *Gateway {
 		byChannel: map[string]Channel{}, agents: map[string]Agent{}, views: map[string]*toolbox.View{}}
 	g.access = access.New(opt.Access, opt.Store, opt.Log)
 	g.asker = ask.New(opt.Ask)
-	g.purse = spend.New(opt.Caps, opt.Usage, nil, opt.Log)
+	g.purse = spend.New(opt.Caps, opt.Usage, func(ctx context.Context, w spend.Warning) { g.TellAdmins(ctx, w.Key, capText(w)) }, opt.Log)
 	g.leaks.Report = g.abandoned
 	g.tools = toolbox.New(opt.Tools, opt.Store, &g.leaks, opt.Log)
 	g.settings = newSettings(opt.Store, &g.leaks)
@@ -232,7 +232,9 @@ func (g *Gateway) parts(box *outbox.Outbox) inbox.Parts {
 	agents := map[string]*agent.Agent{}
 	for _, a := range g.agents {
 		cfg := a.Config
-		cfg.Purse = g.purse
+		if cfg.Purse == nil {
+			cfg.Purse = g.purse
+		}
 		if cfg.Settings == nil {
 			cfg.Settings = g.chosen
 		}
