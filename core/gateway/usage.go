@@ -82,7 +82,11 @@ func spent(list []ports.Used) string {
 	if all.CachedInput > 0 {
 		cached = " (" + grouped(all.CachedInput) + " of them cached)"
 	}
-	return fmt.Sprintf("%s, for %s tokens read%s and %s written in %s requests to models", cost, grouped(all.Input), cached, grouped(all.Output), grouped(all.Requests))
+	requests := grouped(all.Requests) + " requests"
+	if all.Requests == 1 {
+		requests = "1 request"
+	}
+	return fmt.Sprintf("%s, for %s tokens read%s and %s written in %s to models", cost, grouped(all.Input), cached, grouped(all.Output), requests)
 }
 
 // capsLeft words the caps that hold for who asks. A person's own sum is shown to
