@@ -25,6 +25,9 @@ type Config struct {
 // refuses max_tokens for its reasoning models.
 const officialHost = "api.openai.com"
 
+// geminiHost speaks this wire and takes other schemas of tools.
+const geminiHost = "generativelanguage.googleapis.com"
+
 // check finds what would make a Model hang or fail in ways hard to understand.
 // The tags say the same to whoever reads a file; this holds for literals too.
 func (c Config) check() (*url.URL, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"net/url"
 
 	"dragoman/adapters/internal/toolschema"
 	"dragoman/adapters/internal/wire"
@@ -32,7 +33,7 @@ func New(cfg Config, log *slog.Logger) (*Model, error) {
 		cfg:      cfg,
 		name:     name,
 		official: base.Host == officialHost,
-		tools:    toolschema.NewTools(toolschema.ForOpenAI, toolschema.Chat),
+		tools:    toolschema.NewTools(profileOf(base), toolschema.Chat),
 		client: wire.NewClient(wire.Options{
 			Op:       "openai chat",
 			Name:     name,
@@ -51,7 +52,16 @@ func (m *Model) ContextTokens() int { return m.cfg.ContextTokens }
 // Generate implements ports.ModelPort. Its deadlines start once it is its turn
 // among max_concurrency; until then ctx alone bounds the wait.
 func (m *Model) Generate(ctx context.Context, r ports.ModelRequest, onText func(string)) (ports.ModelReply, error) {
-	return m.client.Generate(ctx, func() ([]byte, error) { return m.body(r) }, newReply(m.name, onText))
+	reply, err := m.client.Generate(ctx, func() ([]byte, error) { return m.body(r) }, newReply(m.name, onText))
+	return m.tools.Done(r.Tools, reply, err)
+}
+
+// profileOf is whose rules for tools hold behind an endpoint.
+func profileOf(base *url.URL) toolschema.Profile {
+	if base.Hostname() == geminiHost {
+		return toolschema.ForGemini
+	}
+	return toolschema.ForOpenAI
 }
 
 // header carries the key as a bearer token.

@@ -2,10 +2,15 @@ package openai
 
 import (
 	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
 	"sync"
 	"testing"
 
 	"dragoman/adapters/internal/toolschema"
+	"dragoman/ports"
 )
 
 func TestManyAskForToolsAtOnce(t *testing.T) {
@@ -27,4 +32,32 @@ func TestManyAskForToolsAtOnce(t *testing.T) {
 		})
 	}
 	all.Wait()
+}
+
+func TestTheToolThatIsRefusedIsNamed(t *testing.T) {
+	p := newPeer(t)
+	p.answer(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusBadRequest)
+		_, _ = io.WriteString(w, `{"error":{"message":"Invalid schema for function 'b': In context=('properties', 'x'), array schema missing items.","type":"invalid_request_error","param":"tools[1].function.parameters","code":"invalid_function_parameters"}}`)
+	})
+	r := hello()
+	r.Tools = []ports.ToolSpec{{Name: "a"}, {Name: "b"}}
+	_, err := testModel(t, p.URL+"/v1").Generate(t.Context(), r, nil)
+	if refused := as[*ports.RefusedTool](t, err); refused.Name != "b" || ports.KindOf(err) != ports.KindInvalid {
+		t.Errorf("%+v of kind %v", refused, ports.KindOf(err))
+	}
+}
+
+func TestGeminiGetsItsOwnWordsForTools(t *testing.T) {
+	r := hello()
+	r.Tools = []ports.ToolSpec{{Name: "a", InputSchema: json.RawMessage(`{"properties":{"n":{"type":["integer","null"],"exclusiveMinimum":0}},"additionalProperties":false}`)}}
+	for base, want := range map[string]string{
+		"https://generativelanguage.googleapis.com/v1beta/openai": `"n":{"minimum":1,"nullable":true,"type":"integer"}`,
+		"https://api.openai.com/v1":                               `"n":{"exclusiveMinimum":0,"type":["integer","null"]}`,
+	} {
+		body, err := testModel(t, base).body(r)
+		if err != nil || !strings.Contains(string(body), want) {
+			t.Errorf("%s gets %s, %v", base, body, err)
+		}
+	}
 }

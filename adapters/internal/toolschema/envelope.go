@@ -3,7 +3,8 @@ package toolschema
 import "encoding/json"
 
 // Envelope is a wire's form of a tool around its projected schema: what it
-// returns is encoded as JSON, and must be an object.
+// returns is encoded as JSON, and must be an object. The schema may be nil, see
+// Projection.
 type Envelope func(name, description string, schema json.RawMessage) any
 
 // Chat is the form of POST chat/completions.
@@ -30,7 +31,7 @@ type chatTool struct {
 type chatFunction struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description,omitempty"`
-	Parameters  json.RawMessage `json:"parameters"`
+	Parameters  json.RawMessage `json:"parameters,omitempty"`
 }
 
 type responsesTool struct {

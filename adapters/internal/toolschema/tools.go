@@ -1,7 +1,6 @@
 package toolschema
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -21,7 +20,7 @@ type Tools struct {
 	envelope Envelope
 
 	mu   sync.RWMutex
-	done map[toolKey][]byte
+	done map[toolKey]tool
 	size int
 }
 
@@ -31,18 +30,32 @@ func NewTools(p Profile, e Envelope) *Tools { return &Tools{profile: p, envelope
 // toolKey is all that a tool's form depends on.
 type toolKey struct{ name, description, schema string }
 
+// tool is a tool in the form of the wire.
+type tool struct {
+	raw   []byte
+	names map[string]string
+}
+
+func (t tool) size() int {
+	size := len(t.raw)
+	for name, own := range t.names {
+		size += len(name) + len(own)
+	}
+	return size
+}
+
 // Append adds the tools to a JSON list, divided by commas and without the list's
 // brackets. Each is an object that ends with its brace. Equal tools give equal bytes.
 func (t *Tools) Append(list []byte, tools []ports.ToolSpec) ([]byte, error) {
 	all := make([][]byte, len(tools))
 	size := len(tools)
 	for i, spec := range tools {
-		raw, err := t.tool(spec)
+		done, err := t.tool(spec)
 		if err != nil {
 			return nil, fmt.Errorf("tool %s: %w", spec.Name, err)
 		}
-		all[i] = raw
-		size += len(raw)
+		all[i] = done.raw
+		size += len(done.raw)
 	}
 	list = slices.Grow(list, size)
 	for i, raw := range all {
@@ -54,25 +67,48 @@ func (t *Tools) Append(list []byte, tools []ports.ToolSpec) ([]byte, error) {
 	return list, nil
 }
 
-func (t *Tools) tool(spec ports.ToolSpec) ([]byte, error) {
+// Arguments gives a call's arguments with the names that the tool's own schema
+// has: a provider may have been shown others. A wire passes every call of a reply
+// through it before it lets it out.
+func (t *Tools) Arguments(tools []ports.ToolSpec, call string, args json.RawMessage) json.RawMessage {
+	i := slices.IndexFunc(tools, func(s ports.ToolSpec) bool { return s.Name == call })
+	if i < 0 || profiles[t.profile].names == nil {
+		return args
+	}
+	tool, err := t.tool(tools[i])
+	if err != nil {
+		return args
+	}
+	return Projection{Names: tool.names}.Restore(args)
+}
+
+func (t *Tools) tool(spec ports.ToolSpec) (tool, error) {
+	key := toolKey{spec.Name, spec.Description, string(spec.InputSchema)}
 	t.mu.RLock()
-	raw, ok := t.done[toolKey{spec.Name, spec.Description, string(spec.InputSchema)}]
+	done, ok := t.done[key]
 	t.mu.RUnlock()
 	if ok {
-		return raw, nil
+		return done, nil
 	}
-	raw, err := encode(t.envelope(spec.Name, spec.Description, Project(t.profile, spec.InputSchema).Schema))
+	description, rest := cut(spec.Description, profiles[t.profile].description)
+	if rest != "" {
+		description += "…"
+		rest = "… " + rest
+	}
+	p := project(t.profile, spec.InputSchema, rest)
+	raw, err := encode(t.envelope(spec.Name, description, p.Schema))
 	if err != nil {
-		return nil, err
+		return tool{}, err
 	}
-	t.keep(toolKey{spec.Name, spec.Description, string(spec.InputSchema)}, raw)
-	return raw, nil
+	done = tool{raw: raw, names: p.Names}
+	t.keep(key, done)
+	return done, nil
 }
 
 // keep starts anew when it is full: the tools of today are soon there again, and
 // those of yesterday are gone.
-func (t *Tools) keep(key toolKey, raw []byte) {
-	size := len(key.name) + len(key.description) + len(key.schema) + len(raw)
+func (t *Tools) keep(key toolKey, done tool) {
+	size := len(key.name) + len(key.description) + len(key.schema) + done.size()
 	if size > maxKept {
 		return
 	}
@@ -82,20 +118,8 @@ func (t *Tools) keep(key toolKey, raw []byte) {
 		return // another goroutine was first
 	}
 	if t.done == nil || t.size+size > maxKept {
-		t.done, t.size = map[toolKey][]byte{}, 0
+		t.done, t.size = map[toolKey]tool{}, 0
 	}
-	t.done[key] = raw
+	t.done[key] = done
 	t.size += size
-}
-
-// encode leaves <, > and & as they are, unlike json.Marshal: they are no danger
-// here, and tokens to a model.
-func encode(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }

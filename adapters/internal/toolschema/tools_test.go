@@ -23,8 +23,8 @@ func TestToolsAreKept(t *testing.T) {
 	}
 	same := ports.ToolSpec{Name: "n", Description: "d", InputSchema: bytes.Clone(base.InputSchema), Title: "another", Server: "s"}
 	second, err := c.tool(same)
-	if err != nil || &first[0] != &second[0] {
-		t.Errorf("an equal tool was made anew: %s %v", second, err)
+	if err != nil || &first.raw[0] != &second.raw[0] {
+		t.Errorf("an equal tool was made anew: %s %v", second.raw, err)
 	}
 	for _, other := range []ports.ToolSpec{
 		{Name: "m", Description: "d", InputSchema: schema("a")},
@@ -38,8 +38,8 @@ func TestToolsAreKept(t *testing.T) {
 			t.Fatal(err)
 		}
 		want, err := NewTools(ForOpenAI, Chat).tool(other)
-		if err != nil || !bytes.Equal(got, want) || bytes.Equal(got, first) {
-			t.Errorf("%+v gives %s, not %s (%v)", other, got, want, err)
+		if err != nil || !bytes.Equal(got.raw, want.raw) || bytes.Equal(got.raw, first.raw) {
+			t.Errorf("%+v gives %s, not %s (%v)", other, got.raw, want.raw, err)
 		}
 	}
 }
@@ -47,8 +47,8 @@ func TestToolsAreKept(t *testing.T) {
 func TestAToolIsWrittenWithoutEscapes(t *testing.T) {
 	raw, err := NewTools(ForOpenAI, Chat).tool(ports.ToolSpec{Name: "n", Description: "a<b", InputSchema: json.RawMessage(`{"properties":{"a":{"pattern":"<&>","maximum":9007199254740993}}}`)})
 	want := `{"function":{"name":"n","description":"a<b","parameters":{"properties":{"a":{"maximum":9007199254740993,"pattern":"<&>"}},"type":"object"}},"type":"function"}`
-	if err != nil || string(raw) != want {
-		t.Errorf("%s %v", raw, err)
+	if err != nil || string(raw.raw) != want {
+		t.Errorf("%s %v", raw.raw, err)
 	}
 }
 
@@ -56,20 +56,20 @@ func TestKeptToolsAreBounded(t *testing.T) {
 	c := NewTools(ForOpenAI, Chat)
 	long := strings.Repeat("x", 1<<20)
 	for i := range 40 {
-		if _, err := c.tool(ports.ToolSpec{Name: fmt.Sprint(i), Description: long}); err != nil {
+		if _, err := c.tool(ports.ToolSpec{Name: fmt.Sprint(i), Description: "d", InputSchema: json.RawMessage(`"` + long + `"`)}); err != nil {
 			t.Fatal(err)
 		}
 		size := 0
-		for key, raw := range c.done {
-			size += len(key.name) + len(key.description) + len(key.schema) + len(raw)
+		for key, done := range c.done {
+			size += len(key.name) + len(key.description) + len(key.schema) + len(done.raw)
 		}
 		if size != c.size || size > maxKept || size == 0 {
 			t.Fatalf("%d bytes are kept after %d tools, and %d are counted", size, i+1, c.size)
 		}
 	}
 	kept := len(c.done)
-	raw, err := c.tool(ports.ToolSpec{Name: "huge", Description: strings.Repeat(long, 17)})
-	if err != nil || len(raw) < 17<<20 || len(c.done) != kept {
-		t.Errorf("a tool larger than the cache: %d bytes, %v, %d kept", len(raw), err, len(c.done))
+	huge, err := c.tool(ports.ToolSpec{Name: strings.Repeat(long, 17)})
+	if err != nil || len(huge.raw) < 17<<20 || len(c.done) != kept {
+		t.Errorf("a tool larger than the cache: %d bytes, %v, %d kept", len(huge.raw), err, len(c.done))
 	}
 }

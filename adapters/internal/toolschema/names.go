@@ -1,0 +1,66 @@
+package toolschema
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// rename gives a property a name of letters, digits, "_", "." and "-", at most 64
+// of them: the old one as far as it goes, and a few signs of its hash.
+func rename(name string) string {
+	sum := sha256.Sum256([]byte(name))
+	readable := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '_', r == '.', r == '-':
+			return r
+		}
+		return '_'
+	}, name)
+	return readable[:min(len(readable), 48)] + "_" + hex.EncodeToString(sum[:4])
+}
+
+// Restore gives the properties of a call's arguments, at any depth, their own
+// names again. Arguments that are no JSON, or without such a property, stay byte for byte.
+func (p Projection) Restore(args json.RawMessage) json.RawMessage {
+	if !slices.ContainsFunc(slices.Collect(maps.Keys(p.Names)), func(n string) bool { return bytes.Contains(args, []byte(n)) }) {
+		return args
+	}
+	dec := json.NewDecoder(bytes.NewReader(args))
+	dec.UseNumber()
+	var v any
+	if !json.Valid(args) || dec.Decode(&v) != nil {
+		return args
+	}
+	raw, err := encode(p.restore(v))
+	if err != nil {
+		return args
+	}
+	return raw
+}
+
+func (p Projection) restore(v any) any {
+	switch v := v.(type) {
+	case []any:
+		for i, e := range v {
+			v[i] = p.restore(e)
+		}
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			e := p.restore(v[name])
+			own, ok := p.Names[name]
+			if !ok {
+				own = name
+			} else if _, taken := v[own]; taken {
+				continue // said twice: what has its own name counts
+			}
+			delete(v, name)
+			v[own] = e
+		}
+	}
+	return v
+}
