@@ -200,7 +200,7 @@ func kindsOf(s map[string]any) (kinds []string, nullable bool) {
 	case s["minimum"] != nil || s["maximum"] != nil || s["exclusiveMinimum"] != nil || s["exclusiveMaximum"] != nil || s["multipleOf"] != nil:
 		kinds = []string{"number"}
 	default:
-		kinds = []string{"string", "number", "boolean", "object", "array"}
+		kinds, nullable = []string{"string", "number", "boolean", "object", "array"}, true
 	}
 	if slices.Contains(kinds, "number") {
 		kinds = slices.DeleteFunc(kinds, func(k string) bool { return k == "integer" })
@@ -280,15 +280,11 @@ func (c *cleaner) plainObject(s map[string]any) map[string]any {
 func (c *cleaner) plainArray(s map[string]any) map[string]any {
 	out := begin("array", s)
 	keep(out, s, "minItems", "maxItems")
-	items, _ := s["items"].(map[string]any)
-	if len(items) == 0 {
+	if items, ok := s["items"].(map[string]any); ok {
+		out["items"] = c.plain(items)
+	} else { // nothing is said of what is in it, and there is an end to saying "anything"
 		out["items"] = map[string]any{"type": "string"}
-		if s["items"] != nil { // of anything
-			out["items"] = c.plain(map[string]any{"type": []any{"string", "number", "boolean", "object"}})
-		}
-		return out
 	}
-	out["items"] = c.plain(items)
 	return out
 }
 

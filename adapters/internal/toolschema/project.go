@@ -56,7 +56,7 @@ var profiles = map[Profile]rules{
 
 // The bounds of what is read and of what is made. Servers are not trusted.
 const (
-	maxInput = 1 << 20   // bytes
+	maxInput = 512 << 10 // bytes
 	maxBytes = 128 << 10 // of a projection
 	maxNodes = 8_000     // schemas in it
 )

@@ -10,7 +10,7 @@ import (
 // The bounds of what the root of a schema may unfold.
 const (
 	maxUnfolded = 200    // references and alternatives
-	maxMerged   = 20_000 // properties
+	maxMerged   = 20_000 // properties, and names of them
 	maxForms    = 32     // of one property
 )
 
@@ -44,7 +44,8 @@ func (m *merger) merge(s map[string]any, depth int) map[string]any {
 		out["properties"] = maps.Clone(p)
 		m.merged += len(p)
 	}
-	if m.unfolded++; depth > maxUnfolded/4 || m.unfolded > maxUnfolded || m.merged > maxMerged {
+	m.merged += len(list(s["required"]))
+	if m.unfolded++; depth > maxUnfolded/4 || m.spent() {
 		return out
 	}
 	if ref, ok := s["$ref"].(string); ok {
@@ -56,6 +57,10 @@ func (m *merger) merge(s map[string]any, depth int) map[string]any {
 		}
 	}
 	for _, branch := range list(s["allOf"]) {
+		if m.spent() {
+			delete(out, "additionalProperties") // what is left out must not be forbidden
+			break
+		}
 		if b, ok := branch.(map[string]any); ok {
 			out = m.both(out, m.merge(b, depth+1))
 		}
@@ -65,6 +70,8 @@ func (m *merger) merge(s map[string]any, depth int) map[string]any {
 	}
 	return out
 }
+
+func (m *merger) spent() bool { return m.unfolded > maxUnfolded || m.merged > maxMerged }
 
 // both merges two schemas that hold at once, into the first. Where both say
 // something different of one thing the result says what the first says, or less.
@@ -90,6 +97,10 @@ func (m *merger) either(out map[string]any, branches []any, depth int) {
 	var ways []string
 	first := true
 	for _, branch := range branches {
+		if m.spent() {
+			delete(out, "additionalProperties")
+			return
+		}
 		s, ok := branch.(map[string]any)
 		if !ok {
 			common, first = nil, false // true, or nonsense: it demands nothing

@@ -90,11 +90,7 @@ func (t *Tools) tool(spec ports.ToolSpec) (tool, error) {
 	if ok {
 		return done, nil
 	}
-	description, rest := cut(spec.Description, profiles[t.profile].description)
-	if rest != "" {
-		description += "…"
-		rest = "… " + rest
-	}
+	description, rest := continued(spec.Description, profiles[t.profile].description)
 	p := project(t.profile, spec.InputSchema, rest)
 	raw, err := encode(t.envelope(spec.Name, description, p.Schema))
 	if err != nil {
@@ -103,6 +99,15 @@ func (t *Tools) tool(spec ports.ToolSpec) (tool, error) {
 	done = tool{raw: raw, names: p.Names}
 	t.keep(key, done)
 	return done, nil
+}
+
+// continued splits a text that is too long, with a sign at either end.
+func continued(text string, most int) (head, rest string) {
+	if _, beyond := cut(text, most); beyond == "" {
+		return text, ""
+	}
+	head, rest = cut(text, most-1)
+	return head + "…", "… " + rest
 }
 
 // keep starts anew when it is full: the tools of today are soon there again, and
