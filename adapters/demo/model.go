@@ -12,14 +12,29 @@ import (
 // name is ModelReply.Model.
 const name = "demo"
 
+// It reads as much as there is; these keep a conversation with it as small as one
+// with a model that people run themselves.
+const (
+	contextTokens = 32000
+	maxTokens     = 4096
+)
+
 // Model is the stand-in. Safe for many goroutines: it holds nothing.
 type Model struct{ log *slog.Logger }
 
-var _ ports.ModelPort = (*Model)(nil)
+var (
+	_ ports.ModelPort      = (*Model)(nil)
+	_ ports.ModelDescriber = (*Model)(nil)
+)
 
 // New makes a Model. It never fails.
 func New(_ Config, log *slog.Logger) (*Model, error) {
 	return &Model{log: log.With(slog.String("model", name))}, nil
+}
+
+// Facts implements ports.ModelDescriber. It costs nothing, which is known.
+func (m *Model) Facts() ports.ModelFacts {
+	return ports.ModelFacts{ContextTokens: contextTokens, MaxTokens: maxTokens, Price: &ports.Price{}}
 }
 
 // Generate implements ports.ModelPort. It fails only when ctx ended. It uses no

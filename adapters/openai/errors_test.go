@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"dragoman/adapters/internal/modelcard"
 	"dragoman/adapters/internal/wire"
 	"dragoman/ports"
 )
@@ -120,7 +121,9 @@ func TestNewRefusesWhatCannotWork(t *testing.T) {
 		"user in the url": func(c *Config) { c.BaseURL = "http://u:p@localhost" },
 		"other wire":      func(c *Config) { c.API = "responses" },
 		"no slots":        func(c *Config) { c.MaxConcurrency = 0 },
-		"no window":       func(c *Config) { c.ContextTokens = 0 },
+		"no window":       func(c *Config) { c.ContextTokens = -1 },
+		"no prompt":       func(c *Config) { c.MaxOutputTokens = c.ContextTokens },
+		"half a price":    func(c *Config) { c.Price = &modelcard.Price{} },
 		"no time":         func(c *Config) { c.IdleTimeout = 0 },
 	} {
 		cfg := testConfig("http://localhost/v1")

@@ -15,12 +15,16 @@ import (
 type Model struct {
 	cfg      Config
 	name     string // host and model: who made an opaque state
+	facts    ports.ModelFacts
 	official bool
 	client   *wire.Client
 	tools    *toolschema.Tools
 }
 
-var _ ports.ModelPort = (*Model)(nil)
+var (
+	_ ports.ModelPort      = (*Model)(nil)
+	_ ports.ModelDescriber = (*Model)(nil)
+)
 
 // New makes a Model. It does no I/O; a Config that cannot work is KindInvalid.
 func New(cfg Config, log *slog.Logger) (*Model, error) {
@@ -29,9 +33,12 @@ func New(cfg Config, log *slog.Logger) (*Model, error) {
 		return nil, &ports.Error{Kind: ports.KindInvalid, Op: "openai config", Err: err}
 	}
 	name := base.Host + "/" + cfg.Model
+	limits, facts := cfg.Known(base.Host, cfg.Model)
+	cfg.Limits = limits
 	return &Model{
 		cfg:      cfg,
 		name:     name,
+		facts:    facts,
 		official: base.Host == officialHost,
 		tools:    toolschema.NewTools(profileOf(base), toolschema.Chat),
 		client: wire.NewClient(wire.Options{
@@ -46,8 +53,8 @@ func New(cfg Config, log *slog.Logger) (*Model, error) {
 	}, nil
 }
 
-// ContextTokens is the size of the model's context window.
-func (m *Model) ContextTokens() int { return m.cfg.ContextTokens }
+// Facts implements ports.ModelDescriber.
+func (m *Model) Facts() ports.ModelFacts { return m.facts }
 
 // Generate implements ports.ModelPort. Its deadlines start once it is its turn
 // among max_concurrency; until then ctx alone bounds the wait.

@@ -124,7 +124,8 @@ func agentsOf(cfg *config.Config, store *sqlstore.Store, log *slog.Logger) ([]ga
 		if err != nil {
 			return nil, err
 		}
-		built[name] = agent.Model{Name: name, Port: port, ContextTokens: windowOf(port), Facts: factsOf(port), Health: agent.NewHealth()}
+		facts := factsOf(port)
+		built[name] = agent.Model{Name: name, Port: port, ContextTokens: facts.ContextTokens, Facts: facts, Health: agent.NewHealth()}
 	}
 	var list []gateway.Agent
 	for _, name := range slices.Sorted(maps.Keys(cfg.Agents)) {
@@ -151,16 +152,6 @@ func factsOf(port ports.ModelPort) ports.ModelFacts {
 		return d.Facts()
 	}
 	return ports.ModelFacts{}
-}
-
-// defaultWindow is a careful guess for a model that does not say its window.
-const defaultWindow = 32000
-
-func windowOf(port ports.ModelPort) int {
-	if w, ok := port.(interface{ ContextTokens() int }); ok {
-		return w.ContextTokens()
-	}
-	return defaultWindow
 }
 
 // capsOf are the caps in the money that is reckoned with.

@@ -178,14 +178,14 @@ func agentFor(cfg *config.Config, channel, named string) (string, error) {
 func replayedAgent(cfg *config.Config, name string) agent.Config {
 	out := agentConfig(cfg, name)
 	for _, m := range cfg.Agents[name].Models {
-		window := defaultWindow
+		var facts ports.ModelFacts
 		section := cfg.Models[m]
 		if f, ok := models[section.Type]; ok {
 			if port, err := f.build(section.Section, parts{name: m, log: slog.New(slog.DiscardHandler)}); err == nil {
-				window = windowOf(port)
+				facts = factsOf(port)
 			}
 		}
-		out.Models = append(out.Models, agent.Model{Name: m, ContextTokens: window})
+		out.Models = append(out.Models, agent.Model{Name: m, ContextTokens: facts.ContextTokens, Facts: facts})
 	}
 	return out
 }

@@ -121,7 +121,7 @@ func (l life) assemble(db *sqlstore.Store, p *points, log *slog.Logger) (*gatewa
 			{Source: toolbox.Source{Name: serverName, Timeout: 15 * time.Second}, Port: recordSource(serverName, server, p)},
 		},
 		Agents: []gateway.Agent{{Config: agent.Config{Name: "main", MaxSteps: 8, TurnTimeout: time.Minute, StaleAfter: time.Hour,
-			Models: []agent.Model{{Name: "m", Port: &model{ai, p}, ContextTokens: ai.ContextTokens()}}}}},
+			Models: []agent.Model{{Name: "m", Port: &model{ai, p}, ContextTokens: llm.ContextTokens, Facts: ai.Facts()}}}}},
 		Ask: ask.Config{Expires: l.Expires, OnMessage: ask.Supersede, GroupWait: time.Minute},
 		Access: access.Config{Channels: map[string]access.Rules{channelName: {Mode: l.Access, Groups: access.GroupMention}},
 			People: map[string]access.Listed{"boss": {Identities: []string{channelName + ":1"}, Role: ports.RoleAdmin}}},

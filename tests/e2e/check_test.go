@@ -24,6 +24,10 @@ func TestCheckAndRunNameEveryFault(t *testing.T) {
 		"a key that is not there yet": {"{\n  \"models\": {\"m\": {\"type\": \"demo\"}},\n  \"telemetry\": {}\n}", []string{"3:3: telemetry: "}},
 		"an adapter's key": {"{\n  \"models\": {\"m\": {\"type\": \"demo\"}},\n  \"channels\": {\"t\": {\"type\": \"telegram\", \"tokn\": \"x\"}}\n}",
 			[]string{"3:42: channels.t.tokn: ", "token"}},
+		"no room for a prompt": {"{\n  \"models\": {\"m\": {\"type\": \"openai\", \"model\": \"x\", \"context_tokens\": 900, \"max_output_tokens\": 900}}\n}",
+			[]string{"2:14: models.m: ", "max_output_tokens leaves no room"}},
+		"half a price": {"{\n  \"models\": {\"m\": {\"type\": \"openai\", \"model\": \"x\", \"price\": {\"input\": 1}}}\n}",
+			[]string{"models.m.price.output: is missing"}},
 		"two faults at once": {"{\n  \"models\": {\"m\": {\"type\": \"dmo\"}},\n  \"listn\": \"\",\n  \"mcp_servers\": {\"a\": {\"args\": []}}\n}",
 			[]string{"2:28: models.m.type: ", "3:3: listn: ", "4:", "mcp_servers.a.command: "}},
 	} {

@@ -6,14 +6,12 @@ import (
 	"dragoman/ports"
 )
 
-// Config is what an admin may say of a model; every model's own Config embeds it.
-// The zero Config says nothing, and the table counts.
+// Config is what an admin may say of a model beside its sizes; every model's own
+// Config embeds it. The zero Config says nothing, and the table counts.
 type Config struct {
-	ContextTokens   int    `json:"context_tokens" validate:"gte=0" default:"0" doc:"Size of the context window; 0 = as the built-in table has it, else 32000"`
-	MaxOutputTokens int    `json:"max_output_tokens" validate:"gte=0" default:"0" doc:"Longest reply when a request names no bound; 0 = what the built-in table says that the model can write, 16384 at most, else 4096"`
-	Price           *Price `json:"price" doc:"US dollars per million tokens; absent: as the built-in table has it, else unknown"`
-	Images          *bool  `json:"images" doc:"Whether it takes images; absent: as the built-in table has it, else no"`
-	Audio           *bool  `json:"audio" doc:"Whether it takes sounds; absent: as the built-in table has it, else no"`
+	Price  *Price `json:"price" doc:"US dollars per million tokens; absent: as the built-in table has it, else unknown"`
+	Images *bool  `json:"images" doc:"Whether it takes images; absent: as the built-in table has it, else no"`
+	Audio  *bool  `json:"audio" doc:"Whether it takes sounds; absent: as the built-in table has it, else no"`
 }
 
 // Price is what a model costs, in US dollars per million tokens. It replaces the
@@ -35,16 +33,10 @@ const (
 // bound of a reply against the limits of a minute, and a spend cap sets its price
 // aside, long before it is written; the most that models can write is many times what
 // a chat needs.
-const longestReply = 16384
+const longestReply = 8192
 
 // Check finds what the validate tags find in a file, for literals.
 func (c Config) Check() error {
-	if c.ContextTokens < 0 || c.MaxOutputTokens < 0 {
-		return errors.New("context_tokens and max_output_tokens are not below 0")
-	}
-	if c.ContextTokens > 0 && c.MaxOutputTokens >= c.ContextTokens {
-		return errors.New("max_output_tokens leaves no room for a prompt in context_tokens")
-	}
 	if c.Price == nil {
 		return nil
 	}
@@ -59,19 +51,17 @@ func (c Config) Check() error {
 	return nil
 }
 
-// Facts are what is known of a model: what the config says, else what the table
-// does for this model at this host (as in a URL, also with a port), else the
-// careful guess. The window and the bound of a reply are always known.
-func (c Config) Facts(host, model string) ports.ModelFacts {
+// Facts are what is known of a model: what the config says (a size of 0 says
+// nothing), else what the table does for this model at this host (as in a URL, also
+// with a port), else the careful guess. The sizes are always known.
+func (c Config) Facts(host, model string, contextTokens, maxOutputTokens int) ports.ModelFacts {
 	facts := lookup(host, model)
-	if c.ContextTokens > 0 {
-		facts.ContextTokens = c.ContextTokens
+	if contextTokens > 0 {
+		facts.ContextTokens = contextTokens
 	}
-	if c.MaxOutputTokens > 0 {
-		facts.MaxTokens = c.MaxOutputTokens
-	}
-	// A bound from elsewhere must not eat the window that was given.
-	if c.MaxOutputTokens == 0 {
+	if maxOutputTokens > 0 {
+		facts.MaxTokens = maxOutputTokens
+	} else { // a bound from elsewhere must not eat the window that was given
 		facts.MaxTokens = min(facts.MaxTokens, max(1, facts.ContextTokens/2))
 	}
 	if c.Price != nil {

@@ -43,7 +43,7 @@ func TestARowIsFoundByEveryNameOfItsModel(t *testing.T) {
 		{"api.openai.com", "gpt-99", unknownContext, nil, false},
 		{"", "", unknownContext, nil, false},
 	} {
-		f := Config{}.Facts(c.host, c.model)
+		f := Config{}.Facts(c.host, c.model, 0, 0)
 		if f.ContextTokens != c.context || f.Images != c.images || !same(f.Price, c.price) {
 			t.Errorf("%s at %q: %s, want a window of %d, images %t, price %v", c.model, c.host, show(f), c.context, c.images, c.price)
 		}
@@ -53,45 +53,40 @@ func TestARowIsFoundByEveryNameOfItsModel(t *testing.T) {
 func TestTheConfigIsBelievedMoreThanTheTable(t *testing.T) {
 	zero, yes, no := 0.0, true, false
 	two := 2.0
-	c := Config{ContextTokens: 9000, MaxOutputTokens: 100, Images: &no, Audio: &yes, Price: &Price{Input: &two, Output: &zero}}
+	c := Config{Images: &no, Audio: &yes, Price: &Price{Input: &two, Output: &zero}}
 	if err := c.Check(); err != nil {
 		t.Fatal(err)
 	}
-	f := c.Facts("api.openai.com", "gpt-6-sol")
+	f := c.Facts("api.openai.com", "gpt-6-sol", 9000, 100)
 	want := &ports.Price{Input: 2, CachedInput: 2, CacheWrite: 2} // nothing of the table's price is mixed in
 	if f.ContextTokens != 9000 || f.MaxTokens != 100 || f.Images || !f.Audio || !same(f.Price, want) {
 		t.Errorf("%s, price %v", show(f), f.Price)
 	}
-	f = Config{Price: &Price{Input: &zero, Output: &zero}}.Facts("127.0.0.1:11434", "qwen3")
+	f = Config{Price: &Price{Input: &zero, Output: &zero}}.Facts("127.0.0.1:11434", "qwen3", 0, 0)
 	if f.Price == nil || *f.Price != (ports.Price{}) {
 		t.Errorf("a price of nothing became %v", f.Price)
 	}
 }
 
 func TestNothingIsKnownOfAnUnknownModelButTheCarefulGuess(t *testing.T) {
-	f := Config{}.Facts("example.org", "mine")
+	f := Config{}.Facts("example.org", "mine", 0, 0)
 	if f != (ports.ModelFacts{ContextTokens: 32000, MaxTokens: 4096}) {
 		t.Errorf("%s", show(f))
 	}
 }
 
 func TestAReplyNeverEatsTheWindow(t *testing.T) {
-	if f := (Config{ContextTokens: 2000}).Facts("", "mine"); f.MaxTokens != 1000 {
+	if f := (Config{}).Facts("", "mine", 2000, 0); f.MaxTokens != 1000 {
 		t.Errorf("a reply may have %d of 2000", f.MaxTokens)
 	}
-	if f := (Config{}).Facts("api.openai.com", "gpt-6-sol"); f.MaxTokens != longestReply || f.CacheFor != 5*time.Minute {
+	if f := (Config{}).Facts("api.openai.com", "gpt-6-sol", 0, 0); f.MaxTokens != longestReply || f.CacheFor != 5*time.Minute {
 		t.Errorf("%s", show(f))
-	}
-	if err := (Config{ContextTokens: 2000, MaxOutputTokens: 2000}).Check(); err == nil {
-		t.Error("a reply as long as the window is taken")
 	}
 }
 
 func TestAConfigThatCannotBeRightIsRefused(t *testing.T) {
 	one, below := 1.0, -1.0
 	for name, c := range map[string]Config{
-		"window below 0":      {ContextTokens: -1},
-		"reply below 0":       {MaxOutputTokens: -1},
 		"price without input": {Price: &Price{Output: &one}},
 		"price below 0":       {Price: &Price{Input: &one, Output: &one, CacheWrite: &below}},
 	} {
