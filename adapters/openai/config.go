@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strings"
 
+	"dragoman/adapters/internal/promptcalls"
 	"dragoman/adapters/internal/wire"
 	"dragoman/ports"
 )
@@ -18,6 +19,7 @@ type Config struct {
 	API     string       `json:"api" validate:"oneof=auto chat" default:"auto" doc:"The wire; auto is chat"`
 	// OpenAI's newer models take tools on this wire only with "none".
 	ReasoningEffort string `json:"reasoning_effort" validate:"omitempty,oneof=none minimal low medium high xhigh" doc:"Passed on as it is; absent: the provider's choice"`
+	promptcalls.Mode
 	wire.Limits
 }
 
@@ -39,6 +41,9 @@ func (c Config) check() (*url.URL, error) {
 		return nil, errors.New("model is missing")
 	case c.API != "auto" && c.API != "chat":
 		return nil, fmt.Errorf("api %q is not known (auto or chat)", c.API)
+	}
+	if err := c.CheckMode(); err != nil {
+		return nil, err
 	}
 	return base, c.Limits.Check()
 }

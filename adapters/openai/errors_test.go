@@ -123,6 +123,7 @@ func TestNewRefusesWhatCannotWork(t *testing.T) {
 		"no slots":        func(c *Config) { c.MaxConcurrency = 0 },
 		"no window":       func(c *Config) { c.ContextTokens = -1 },
 		"no prompt":       func(c *Config) { c.MaxOutputTokens = c.ContextTokens },
+		"other calls":     func(c *Config) { c.ToolCalls = "xml" },
 		"half a price":    func(c *Config) { c.Price = &modelcard.Price{} },
 		"no time":         func(c *Config) { c.IdleTimeout = 0 },
 	} {

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 
+	"dragoman/adapters/internal/promptcalls"
 	"dragoman/adapters/internal/toolschema"
 	"dragoman/adapters/internal/wire"
 	"dragoman/ports"
@@ -59,6 +60,13 @@ func (m *Model) Facts() ports.ModelFacts { return m.facts }
 // Generate implements ports.ModelPort. Its deadlines start once it is its turn
 // among max_concurrency; until then ctx alone bounds the wait.
 func (m *Model) Generate(ctx context.Context, r ports.ModelRequest, onText func(string)) (ports.ModelReply, error) {
+	if m.cfg.InWords() {
+		return promptcalls.Generate(ctx, r, onText, m.generate)
+	}
+	return m.generate(ctx, r, onText)
+}
+
+func (m *Model) generate(ctx context.Context, r ports.ModelRequest, onText func(string)) (ports.ModelReply, error) {
 	reply, err := m.client.Generate(ctx, func() ([]byte, error) { return m.body(r) }, newReply(m.name, onText))
 	return m.tools.Done(r.Tools, reply, err)
 }

@@ -13,6 +13,8 @@ func TestModelsInTheSchema(t *testing.T) {
 		`{"images": "yes"}`:                                        false,
 		`{"context_tokens": 0}`:                                    true,
 		`{"context_tokens": -1}`:                                   false,
+		`{"tool_calls": "prompt"}`:                                 true,
+		`{"tool_calls": "xml"}`:                                    false,
 	} {
 		agree(t, s, `{"models": {"m": {"type": "openai", "model": "x", `+text[1:]+`}}`, good)
 	}

@@ -22,6 +22,8 @@ type Harness struct {
 	Seen func(ctx context.Context) (Seen, error)
 	// Secret is the credential that Model was made with; "" if it takes none.
 	Secret string
+	// OwnIDs says that calls have no ids on the wire: Model makes them.
+	OwnIDs bool
 }
 
 // Act is what the peer does. The fields beside Do are what it says where Do has

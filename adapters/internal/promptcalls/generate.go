@@ -12,6 +12,24 @@ import (
 	"dragoman/ports"
 )
 
+// Mode is the key of a model's section that chooses between the wire's tool calls
+// and those in words. It is to be embedded in an adapter's Config.
+type Mode struct {
+	ToolCalls string `json:"tool_calls" validate:"oneof=native prompt" default:"native" doc:"prompt is for models that know no tool calls: the tools are described in the prompt, and called by a block of JSON"`
+}
+
+// InWords reports whether the model is asked by Generate.
+func (m Mode) InWords() bool { return m.ToolCalls == "prompt" }
+
+// CheckMode finds what the tag finds in a file, for literals; "" is native.
+func (m Mode) CheckMode() error {
+	switch m.ToolCalls {
+	case "", "native", "prompt":
+		return nil
+	}
+	return fmt.Errorf("tool_calls %q is not known (native or prompt)", m.ToolCalls)
+}
+
 // Ask asks a model over its wire, as ports.ModelPort's Generate does.
 type Ask func(ctx context.Context, r ports.ModelRequest, onText func(delta string)) (ports.ModelReply, error)
 
