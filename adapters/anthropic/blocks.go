@@ -2,6 +2,7 @@ package anthropic
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"dragoman/adapters/internal/wire"
@@ -55,6 +56,25 @@ func addMedia(to []block, b ports.Block) []block {
 		return append(to, block{Type: "image", Source: &source{Type: "base64", MediaType: b.MIME, Data: wire.Base64(b.Data)}})
 	}
 	return addText(to, wire.BlockText(b))
+}
+
+// withoutImages has words in place of the pictures. The entries stay as they are.
+func withoutImages(entries []ports.Entry) []ports.Entry {
+	out := slices.Clone(entries)
+	for i, e := range out {
+		if !slices.ContainsFunc(e.Blocks, wire.IsImage) {
+			continue
+		}
+		blocks := slices.Clone(e.Blocks)
+		for k, b := range blocks {
+			if wire.IsImage(b) {
+				name := strings.Join(strings.Fields("[image "+b.Name), " ")
+				blocks[k] = ports.Block{Kind: ports.BlockText, Text: name + ", not shown: this model takes none]"}
+			}
+		}
+		out[i].Blocks = blocks
+	}
+	return out
 }
 
 // resultBlock is what a call gave. shown is what has no place in it: the result of a

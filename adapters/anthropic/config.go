@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"strings"
 
+	"dragoman/adapters/internal/promptcalls"
 	"dragoman/adapters/internal/wire"
 	"dragoman/ports"
 )
@@ -18,6 +19,7 @@ type Config struct {
 	// the budget alone.
 	Thinking       string `json:"thinking" validate:"omitempty,oneof=adaptive disabled" doc:"adaptive: the model thinks as much as it sees fit; absent: the provider's choice"`
 	ThinkingTokens int    `json:"thinking_tokens" validate:"omitempty,gte=1024,excluded_with=Thinking" default:"0" doc:"Thinking of models that want a budget for it, in tokens below max_output_tokens; 0 = off"`
+	promptcalls.Mode
 	wire.Limits
 }
 
@@ -25,9 +27,11 @@ type Config struct {
 // say some of the same to whoever reads a file; this holds for literals too.
 func (c Config) check() (*url.URL, error) {
 	base, err := wire.ParseBase(c.BaseURL)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
+	}
+	known, _ := c.Known(base.Host, c.Model)
+	switch {
 	case strings.TrimSpace(c.Model) == "":
 		return nil, errors.New("model is missing")
 	case c.APIKey == "":
@@ -36,8 +40,11 @@ func (c Config) check() (*url.URL, error) {
 		return nil, errors.New("thinking is adaptive or disabled")
 	case c.ThinkingTokens != 0 && c.Thinking != "":
 		return nil, errors.New("thinking_tokens and thinking exclude each other")
-	case c.ThinkingTokens != 0 && (c.ThinkingTokens < minBudget || c.ThinkingTokens >= c.MaxOutputTokens):
+	case c.ThinkingTokens != 0 && (c.ThinkingTokens < minBudget || c.ThinkingTokens >= known.MaxOutputTokens):
 		return nil, errors.New("thinking_tokens is at least 1024 and less than max_output_tokens, which it is a part of")
+	}
+	if err := c.CheckMode(); err != nil {
+		return nil, err
 	}
 	return base, c.Limits.Check()
 }
