@@ -35,6 +35,9 @@ func decide(r ports.ModelRequest) decision {
 	if d.call == nil {
 		return say(d.text)
 	}
+	if r.NoCalls {
+		return say("I would call " + d.call.Name + " now, but was told to answer without tools.")
+	}
 	return d
 }
 
