@@ -13,19 +13,31 @@ import (
 
 // Config is one entry of "models" with type "openai".
 type Config struct {
-	BaseURL string       `json:"base_url" validate:"required,http_url" default:"https://api.openai.com/v1" doc:"The API's root, with its version: chat/completions is added to it"`
+	BaseURL string       `json:"base_url" validate:"required,http_url" default:"https://api.openai.com/v1" doc:"The API's root, with its version: responses or chat/completions is added to it"`
 	APIKey  ports.Secret `json:"api_key" doc:"Sent as a bearer token; local servers need none"`
 	Model   string       `json:"model" validate:"required" doc:"The provider's name of the model"`
-	API     string       `json:"api" validate:"oneof=auto chat" default:"auto" doc:"The wire; auto is chat"`
-	// OpenAI's newer models take tools on this wire only with "none".
+	API     string       `json:"api" validate:"oneof=auto chat responses" default:"auto" doc:"The wire; auto is responses at OpenAI itself, chat elsewhere"`
+	// On the chat wire OpenAI's newer models take tools only with "none".
 	ReasoningEffort string `json:"reasoning_effort" validate:"omitempty,oneof=none minimal low medium high xhigh" doc:"Passed on as it is; absent: the provider's choice"`
 	promptcalls.Mode
 	wire.Limits
 }
 
-// officialHost is the one host that knows max_completion_tokens for certain and
-// refuses max_tokens for its reasoning models.
-const officialHost = "api.openai.com"
+// The values of "api".
+const (
+	apiAuto      = "auto"
+	apiChat      = "chat"
+	apiResponses = "responses"
+)
+
+// official reports whether a URL is OpenAI's own: api.openai.com, or that of a
+// region, as eu.api.openai.com. It alone knows max_completion_tokens for certain,
+// refuses max_tokens for its reasoning models, and takes tools for these only over
+// responses.
+func official(base *url.URL) bool {
+	const host = "api.openai.com"
+	return base.Hostname() == host || strings.HasSuffix(base.Hostname(), "."+host)
+}
 
 // geminiHost speaks this wire and takes other schemas of tools.
 const geminiHost = "generativelanguage.googleapis.com"
@@ -39,8 +51,8 @@ func (c Config) check() (*url.URL, error) {
 		return nil, err
 	case strings.TrimSpace(c.Model) == "":
 		return nil, errors.New("model is missing")
-	case c.API != "auto" && c.API != "chat":
-		return nil, fmt.Errorf("api %q is not known (auto or chat)", c.API)
+	case c.API != apiAuto && c.API != apiChat && c.API != apiResponses:
+		return nil, fmt.Errorf("api %q is not known (auto, chat or responses)", c.API)
 	}
 	if err := c.CheckMode(); err != nil {
 		return nil, err

@@ -119,7 +119,7 @@ func TestNewRefusesWhatCannotWork(t *testing.T) {
 		"no url":          func(c *Config) { c.BaseURL = "" },
 		"no scheme":       func(c *Config) { c.BaseURL = "localhost:1" },
 		"user in the url": func(c *Config) { c.BaseURL = "http://u:p@localhost" },
-		"other wire":      func(c *Config) { c.API = "responses" },
+		"other wire":      func(c *Config) { c.API = "telepathy" },
 		"no slots":        func(c *Config) { c.MaxConcurrency = 0 },
 		"no window":       func(c *Config) { c.ContextTokens = -1 },
 		"no prompt":       func(c *Config) { c.MaxOutputTokens = c.ContextTokens },

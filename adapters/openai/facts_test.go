@@ -9,7 +9,7 @@ import (
 )
 
 func TestTheModelSaysWhatIsKnownOfIt(t *testing.T) {
-	absent := func(c *Config) { c.ContextTokens, c.MaxOutputTokens = 0, 0 }
+	absent := func(c *Config) { c.ContextTokens, c.MaxOutputTokens, c.Images, c.Audio = 0, 0, nil, nil }
 	f := testModel(t, "http://127.0.0.1:1/v1", absent).Facts()
 	if f != (ports.ModelFacts{ContextTokens: 32000, MaxTokens: 4096}) {
 		t.Errorf("of an unknown model: %+v", f)

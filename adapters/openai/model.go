@@ -2,9 +2,11 @@ package openai
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/url"
+	"sync/atomic"
 
 	"dragoman/adapters/internal/promptcalls"
 	"dragoman/adapters/internal/toolschema"
@@ -14,12 +16,15 @@ import (
 
 // Model is one language model behind one endpoint. Safe for many goroutines.
 type Model struct {
-	cfg      Config
-	name     string // host and model: who made an opaque state
-	facts    ports.ModelFacts
-	official bool
-	client   *wire.Client
-	tools    *toolschema.Tools
+	cfg       Config
+	name      string // host and model: who made an opaque state
+	op        string // of errors
+	facts     ports.ModelFacts
+	official  bool // OpenAI's own
+	responses bool // the wire; else chat
+	noCipher  atomic.Bool
+	client    *wire.Client
+	tools     *toolschema.Tools
 }
 
 var (
@@ -33,25 +38,26 @@ func New(cfg Config, log *slog.Logger) (*Model, error) {
 	if err != nil {
 		return nil, &ports.Error{Kind: ports.KindInvalid, Op: "openai config", Err: err}
 	}
-	name := base.Host + "/" + cfg.Model
 	limits, facts := cfg.Known(base.Host, cfg.Model)
 	cfg.Limits = limits
-	return &Model{
+	m := &Model{
 		cfg:      cfg,
-		name:     name,
+		name:     base.Host + "/" + cfg.Model,
 		facts:    facts,
-		official: base.Host == officialHost,
-		tools:    toolschema.NewTools(profileOf(base), toolschema.Chat),
-		client: wire.NewClient(wire.Options{
-			Op:       "openai chat",
-			Name:     name,
-			Endpoint: base.JoinPath("chat", "completions"),
-			Key:      cfg.APIKey,
-			Header:   header(cfg.APIKey),
-			Mark:     "finish_reason",
-			Limits:   cfg.Limits,
-		}, log),
-	}, nil
+		official: official(base),
+	}
+	o := wire.Options{Name: m.name, Key: cfg.APIKey, Header: header(cfg.APIKey), Limits: cfg.Limits}
+	if m.responses = cfg.API == apiResponses || cfg.API == apiAuto && m.official; m.responses {
+		m.op, o.Endpoint, o.Mark = "openai responses", base.JoinPath("responses"), "response.completed"
+		m.tools = toolschema.NewTools(toolschema.ForOpenAI, toolschema.Responses)
+		m.facts.Audio = false // this wire has no place for it
+	} else {
+		m.op, o.Endpoint, o.Mark = "openai chat", base.JoinPath("chat", "completions"), "finish_reason"
+		m.tools = toolschema.NewTools(profileOf(base), toolschema.Chat)
+	}
+	o.Op = m.op
+	m.client = wire.NewClient(o, log)
+	return m, nil
 }
 
 // Facts implements ports.ModelDescriber.
@@ -67,8 +73,19 @@ func (m *Model) Generate(ctx context.Context, r ports.ModelRequest, onText func(
 }
 
 func (m *Model) generate(ctx context.Context, r ports.ModelRequest, onText func(string)) (ports.ModelReply, error) {
-	reply, err := m.client.Generate(ctx, func() ([]byte, error) { return m.body(r) }, newReply(m.name, onText))
-	return m.tools.Done(r.Tools, reply, err)
+	reply, err := m.answer(ctx, r, onText)
+	reply, err = m.tools.Done(r.Tools, reply, err)
+	if err != nil || !r.NoCalls || len(reply.Calls) == 0 {
+		return reply, err
+	}
+	return m.withoutCalls(reply)
+}
+
+func (m *Model) answer(ctx context.Context, r ports.ModelRequest, onText func(string)) (ports.ModelReply, error) {
+	if m.responses {
+		return m.answerResponses(ctx, r, onText)
+	}
+	return m.client.Generate(ctx, func() ([]byte, error) { return m.body(r) }, newReply(m.name, onText))
 }
 
 // profileOf is whose rules for tools hold behind an endpoint.
@@ -77,6 +94,51 @@ func profileOf(base *url.URL) toolschema.Profile {
 		return toolschema.ForGemini
 	}
 	return toolschema.ForOpenAI
+}
+
+// withoutCalls is for servers that do not know tool_choice. A state may speak of
+// the calls, so it goes with them.
+func (m *Model) withoutCalls(reply ports.ModelReply) (ports.ModelReply, error) {
+	if reply.Text == "" {
+		err := wire.Broken("a text was asked for", fmt.Errorf("%d calls came instead", len(reply.Calls)))
+		return ports.ModelReply{}, &ports.Error{Kind: ports.KindProtocol, Op: m.op, Err: err}
+	}
+	reply.Calls, reply.State = nil, nil
+	if reply.Stop == ports.StopCalls {
+		reply.Stop = ports.StopEnd
+	}
+	return reply, nil
+}
+
+// shows reports whether a block goes to the model as a picture or a sound.
+func (m *Model) shows(b ports.Block) bool {
+	_, sound := wire.AudioFormat(b)
+	return m.facts.Images && wire.IsImage(b) || m.facts.Audio && sound
+}
+
+// inWords is a block that it does not show.
+func (m *Model) inWords(b ports.Block) string {
+	if b.Kind == ports.BlockImage && !m.facts.Images || b.Kind == ports.BlockAudio && !m.facts.Audio {
+		return wire.NotTaken(b)
+	}
+	return wire.BlockText(b)
+}
+
+// withTools is a body with the tools, as they are kept, and "stream" in it.
+func (m *Model) withTools(request any, tools []ports.ToolSpec) ([]byte, error) {
+	raw, err := wire.Encode(request)
+	if err != nil {
+		return nil, err
+	}
+	raw = raw[:len(raw)-1] // its brace: more follows
+	if len(tools) > 0 {
+		raw = append(raw, `,"tools":[`...)
+		if raw, err = m.tools.Append(raw, tools); err != nil {
+			return nil, err
+		}
+		raw = append(raw, ']')
+	}
+	return append(raw, `,"stream":true}`...), nil
 }
 
 // header carries the key as a bearer token.

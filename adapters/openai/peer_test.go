@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"dragoman/adapters/internal/modelcard"
 	"dragoman/adapters/internal/wire"
 	"dragoman/ports"
 	"dragoman/tests/modeltest"
@@ -263,9 +264,12 @@ func pieces(text string) []string {
 	return strings.SplitAfter(text, " ")
 }
 
+// testConfig is of a model that takes everything.
 func testConfig(base string) Config {
+	yes := true
 	return Config{BaseURL: base, APIKey: testKey, Model: "test-1", API: "auto", Limits: wire.Limits{
-		ContextTokens: 128000, MaxOutputTokens: 4096, Timeout: time.Minute, IdleTimeout: 20 * time.Second, MaxConcurrency: 64}}
+		ContextTokens: 128000, MaxOutputTokens: 4096, Timeout: time.Minute, IdleTimeout: 20 * time.Second, MaxConcurrency: 64,
+		Config: modelcard.Config{Images: &yes, Audio: &yes}}}
 }
 
 func testModel(t testing.TB, base string, change ...func(*Config)) *Model {

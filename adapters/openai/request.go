@@ -1,6 +1,9 @@
 package openai
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+
 	"dragoman/adapters/internal/wire"
 	"dragoman/ports"
 )
@@ -12,8 +15,10 @@ type chatRequest struct {
 	Model               string        `json:"model"`
 	MaxCompletionTokens int           `json:"max_completion_tokens,omitempty"`
 	MaxTokens           int           `json:"max_tokens,omitempty"`
+	PromptCacheKey      string        `json:"prompt_cache_key,omitempty"`
 	ReasoningEffort     string        `json:"reasoning_effort,omitempty"`
 	StreamOptions       streamOptions `json:"stream_options"`
+	ToolChoice          string        `json:"tool_choice,omitempty"`
 }
 
 type streamOptions struct {
@@ -67,29 +72,35 @@ func (m *Model) body(r ports.ModelRequest) ([]byte, error) {
 		Model:           m.cfg.Model,
 		ReasoningEffort: m.cfg.ReasoningEffort,
 		StreamOptions:   streamOptions{IncludeUsage: true},
+		ToolChoice:      toolChoice(r),
 	}
 	limit := m.cfg.MaxTokens(r.MaxTokens)
 	if m.official {
 		c.MaxCompletionTokens = limit
+		c.PromptCacheKey = cacheKey(r.CacheKey) // others may refuse a field that they do not know
 	} else {
 		c.MaxTokens = limit
 	}
-	raw, err := encode(c)
-	if err != nil {
-		return nil, err
-	}
-	raw = raw[:len(raw)-1] // its brace: more follows
-	if len(r.Tools) > 0 {
-		raw = append(raw, `,"tools":[`...)
-		if raw, err = m.tools.Append(raw, r.Tools); err != nil {
-			return nil, err
-		}
-		raw = append(raw, ']')
-	}
-	return append(raw, `,"stream":true}`...), nil
+	return m.withTools(c, r.Tools)
 }
 
-func encode(v any) ([]byte, error) { return wire.Encode(v) }
+// toolChoice says that a request with tools must not be answered with calls.
+func toolChoice(r ports.ModelRequest) string {
+	if r.NoCalls && len(r.Tools) > 0 {
+		return "none"
+	}
+	return ""
+}
+
+// cacheKey keeps to the length that the provider takes.
+func cacheKey(key string) string {
+	const most = 64
+	if len(key) <= most {
+		return key
+	}
+	sum := sha256.Sum256([]byte(key))
+	return hex.EncodeToString(sum[:])
+}
 
 func (m *Model) messages(r ports.ModelRequest) []any {
 	out := make([]any, 0, len(r.Entries)+2)
@@ -105,13 +116,13 @@ func (m *Model) messages(r ports.ModelRequest) []any {
 		}
 		switch e.Role {
 		case ports.RoleUser:
-			out = append(out, userMessage(e))
+			out = append(out, m.userMessage(e))
 		case ports.RoleAssistant:
 			if msg, ok := m.assistantMessage(e); ok {
 				out = append(out, msg)
 			}
 		case ports.RoleTool:
-			text, media := toolContent(e)
+			text, media := m.toolContent(e)
 			out = append(out, message{Role: "tool", Content: text, ToolCallID: e.CallID})
 			if len(media) > 0 {
 				shown = append(shown, textPart("What the tool call "+e.CallID+" returned beside its text:"))
@@ -125,7 +136,7 @@ func (m *Model) messages(r ports.ModelRequest) []any {
 	return out
 }
 
-func userMessage(e ports.Entry) message {
+func (m *Model) userMessage(e ports.Entry) message {
 	if len(e.Blocks) == 0 {
 		return message{Role: "user", Content: e.Text}
 	}
@@ -134,10 +145,10 @@ func userMessage(e ports.Entry) message {
 		parts = append(parts, textPart(e.Text))
 	}
 	for _, b := range e.Blocks {
-		if p, ok := mediaPart(b); ok {
+		if p, ok := m.mediaPart(b); ok {
 			parts = append(parts, p)
 		} else {
-			parts = append(parts, textPart(wire.BlockText(b)))
+			parts = append(parts, textPart(m.inWords(b)))
 		}
 	}
 	return message{Role: "user", Content: parts}
@@ -166,14 +177,14 @@ func (m *Model) assistantMessage(e ports.Entry) (any, bool) {
 
 // toolContent splits a tool's result into what a tool message can say and what
 // has to be shown beside it.
-func toolContent(e ports.Entry) (string, []part) {
+func (m *Model) toolContent(e ports.Entry) (string, []part) {
 	text := e.Text
 	var media []part
 	for _, b := range e.Blocks {
-		if p, ok := mediaPart(b); ok {
+		if p, ok := m.mediaPart(b); ok {
 			media = append(media, p)
 		} else {
-			text = wire.JoinLines(text, wire.BlockText(b))
+			text = wire.JoinLines(text, m.inWords(b))
 		}
 	}
 	switch {
@@ -188,12 +199,12 @@ func toolContent(e ports.Entry) (string, []part) {
 }
 
 // mediaPart is an image or a sound in the forms that the wire knows.
-func mediaPart(b ports.Block) (part, bool) {
-	if wire.IsImage(b) {
-		return part{Type: "image_url", ImageURL: &imageURL{URL: wire.DataURL(b)}}, true
+func (m *Model) mediaPart(b ports.Block) (part, bool) {
+	if !m.shows(b) {
+		return part{}, false
 	}
 	if format, ok := wire.AudioFormat(b); ok {
 		return part{Type: "input_audio", InputAudio: &inputAudio{Data: wire.Base64(b.Data), Format: format}}, true
 	}
-	return part{}, false
+	return part{Type: "image_url", ImageURL: &imageURL{URL: wire.DataURL(b)}}, true
 }

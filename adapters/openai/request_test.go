@@ -22,7 +22,7 @@ func TestRequestsOnTheWire(t *testing.T) {
 	}{
 		"full":     {"http://model.test/v1", func(*Config) {}, fullRequest()},
 		"minimal":  {"http://model.test/v1", func(*Config) {}, hello()},
-		"official": {"https://" + officialHost + "/v1", func(c *Config) { c.ReasoningEffort = "none" }, hello()},
+		"official": {"https://api.openai.com/v1", func(c *Config) { c.ReasoningEffort = "none" }, hello()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			raw, err := testModel(t, c.base, c.change).body(c.r)

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"dragoman/adapters/internal/wire"
 )
 
 // extras are the fields that a provider adds to the standard, in the pieces in
@@ -64,13 +66,13 @@ type extended struct {
 
 // MarshalJSON sorts the fields: equal ones give equal bytes.
 func (e extended) MarshalJSON() ([]byte, error) {
-	out, err := encode(e.standard)
+	out, err := wire.Encode(e.standard)
 	if err != nil {
 		return nil, err
 	}
 	out = out[:len(out)-1]
 	for _, name := range slices.Sorted(maps.Keys(e.fields)) {
-		quoted, err := encode(name)
+		quoted, err := wire.Encode(name)
 		if err != nil {
 			return nil, err
 		}

@@ -3,6 +3,7 @@ package wire
 import (
 	"net/http"
 	"strconv"
+	"strings"
 
 	"dragoman/ports"
 )
@@ -21,7 +22,8 @@ func (e *ProviderError) kind() ports.Kind {
 		return ports.KindUnauthorized
 	case p.is("context_length_exceeded", "request_too_large") || status != http.StatusTooManyRequests && p.says(overflowTexts):
 		return ports.KindTooLarge
-	case p.is("content_filter", "content_policy_violation", "ResponsibleAIPolicyViolation"):
+	case p.is("content_filter", "content_policy_violation", "ResponsibleAIPolicyViolation", "image_content_policy_violation",
+		"bio_policy", "cyber_policy", "misalignment_policy_violation"), p.is("invalid_prompt") && p.says([]string{"usage policy"}):
 		return ports.KindRefused
 	}
 	if kind, ok := kindOfStatus(status); ok {
@@ -30,13 +32,14 @@ func (e *ProviderError) kind() ports.Kind {
 	switch {
 	case p.is("rate_limit_exceeded", "rate_limit_error", "too_many_requests", "tokens", "requests"):
 		return ports.KindRateLimited
-	case p.is("overloaded_error", "overloaded", "server_error", "api_error", "internal_error", "internal_server_error", "service_unavailable", "timeout", "timeout_error"):
+	case p.is("overloaded_error", "overloaded", "server_error", "api_error", "internal_error", "internal_server_error", "service_unavailable", "timeout", "timeout_error",
+		"server_is_overloaded", "slow_down"):
 		return ports.KindTemporary
 	case p.is("authentication_error", "invalid_api_key", "permission_error"):
 		return ports.KindUnauthorized
 	case p.is("not_found_error"):
 		return ports.KindNotFound
-	case p.is("invalid_request_error"):
+	case p.is("invalid_request_error", "invalid_prompt", "data_residency_mismatch"), strings.Contains(p.Code, "_image"), strings.HasPrefix(p.Code, "image_"):
 		return ports.KindInvalid
 	}
 	return ports.KindProtocol

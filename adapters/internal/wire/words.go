@@ -93,6 +93,11 @@ func BlockText(b ports.Block) string {
 	return strings.Join(strings.Fields(fmt.Sprintf("[%s %s %s, %d bytes, not shown]", b.Kind, name, b.MIME, len(b.Data))), " ")
 }
 
+// NotTaken is a picture or a sound in words, for a model that takes none.
+func NotTaken(b ports.Block) string {
+	return strings.Join(strings.Fields(fmt.Sprintf("[%s %s", b.Kind, b.Name)), " ") + ", not shown: this model takes none]"
+}
+
 // JoinLines puts two texts one below the other.
 func JoinLines(a, b string) string {
 	if a == "" || b == "" {
