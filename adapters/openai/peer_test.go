@@ -23,7 +23,7 @@ import (
 
 const testKey = "sk-test-0123456789abcdef"
 
-// peer is a chat completions server that behaves as it is told, badly included.
+// peer is a server of both wires that behaves as it is told, badly included.
 type peer struct {
 	*httptest.Server
 
@@ -43,6 +43,9 @@ func newPeer(t *testing.T) *peer {
 
 // script is modeltest.Harness.Script.
 func (p *peer) script(_ context.Context, a modeltest.Act) error {
+	if a.Do == modeltest.BadTool {
+		return fmt.Errorf("tools in errors are not recognized: %w", errors.ErrUnsupported)
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.act, p.raw, p.seen = a, nil, modeltest.Seen{}
@@ -73,6 +76,10 @@ func (p *peer) got(context.Context) (modeltest.Seen, error) {
 }
 
 func (p *peer) serve(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == "/v1/responses" {
+		p.serveResponses(w, r)
+		return
+	}
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return
@@ -98,33 +105,44 @@ func (p *peer) serve(w http.ResponseWriter, r *http.Request) {
 		raw(w, r)
 		return
 	}
-	perform(w, r, act)
+	if act.Do == modeltest.BadTool {
+		for i, t := range request.Tools {
+			if t.Function.Name == act.Tool {
+				refuse(w, 400, "invalid_request_error", "invalid_function_parameters", fmt.Sprintf("Invalid 'tools[%d].function.parameters': not a schema.", i))
+			}
+		}
+		return
+	}
+	if !fails(w, r, act) {
+		stream(w, r, act)
+	}
 }
 
-// perform plays an act.
-func perform(w http.ResponseWriter, r *http.Request, a modeltest.Act) {
-	refuse := func(status int, kind, code, message string) {
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(status)
-		fmt.Fprintf(w, `{"error":{"message":%q,"type":%q,"code":%q,"param":null}}`, message, kind, code)
-	}
+func refuse(w http.ResponseWriter, status int, kind, code, message string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	fmt.Fprintf(w, `{"error":{"message":%q,"type":%q,"code":%q,"param":null}}`, message, kind, code)
+}
+
+// fails plays the acts that end before any stream begins; false for the others.
+func fails(w http.ResponseWriter, r *http.Request, a modeltest.Act) bool {
 	key := r.Header.Get("Authorization")
 	switch a.Do {
 	case modeltest.RateLimit:
 		w.Header().Set("Retry-After", strconv.Itoa(int(a.Wait.Seconds())))
-		refuse(429, "requests", "rate_limit_exceeded", "slow down, "+key)
+		refuse(w, 429, "requests", "rate_limit_exceeded", "slow down, "+key)
 	case modeltest.ServerError:
-		refuse(500, "server_error", "", "sorry, "+key)
+		refuse(w, 500, "server_error", "", "sorry, "+key)
 	case modeltest.Overloaded:
-		refuse(529, "overloaded_error", "", "busy")
+		refuse(w, 529, "overloaded_error", "", "busy")
 	case modeltest.Unauthorized:
-		refuse(401, "invalid_request_error", "invalid_api_key", "Incorrect API key provided: "+key)
+		refuse(w, 401, "invalid_request_error", "invalid_api_key", "Incorrect API key provided: "+key)
 	case modeltest.NotFound:
-		refuse(404, "invalid_request_error", "model_not_found", "no such model")
+		refuse(w, 404, "invalid_request_error", "model_not_found", "no such model")
 	case modeltest.Invalid:
-		refuse(400, "invalid_request_error", "", "bad request with "+key)
+		refuse(w, 400, "invalid_request_error", "", "bad request with "+key)
 	case modeltest.TooLarge:
-		refuse(400, "invalid_request_error", "context_length_exceeded", "This model's maximum context length is 8 tokens.")
+		refuse(w, 400, "invalid_request_error", "context_length_exceeded", "This model's maximum context length is 8 tokens.")
 	case modeltest.HTML, modeltest.HTMLError:
 		w.Header().Set("Content-Type", "text/html")
 		if a.Do == modeltest.HTMLError {
@@ -137,8 +155,9 @@ func perform(w http.ResponseWriter, r *http.Request, a modeltest.Act) {
 	case modeltest.Hang:
 		<-r.Context().Done()
 	default:
-		stream(w, r, a)
+		return false
 	}
+	return true
 }
 
 // stream plays the acts that begin as a stream.
@@ -220,17 +239,7 @@ func (s sse) json(v any) {
 
 // call streams one tool call, its arguments in pieces.
 func (s sse) call(do modeltest.Do, index int, c ports.Call) {
-	id, args := c.ID, string(c.Arguments)
-	switch {
-	case do == modeltest.MissingIDs:
-		id = ""
-	case do == modeltest.DoubledIDs:
-		id = "call_same"
-	case do == modeltest.BadArguments && index == 0:
-		args = `{"path": "a`
-	case do == modeltest.NoArguments && index == 0:
-		args = ""
-	}
+	id, args := oddCall(do, index, c)
 	first := map[string]any{"index": index, "type": "function", "function": map[string]any{"name": c.Name, "arguments": ""}}
 	if id != "" {
 		first["id"] = id
@@ -245,6 +254,22 @@ func (s sse) call(do modeltest.Do, index int, c ports.Call) {
 	for _, piece := range pieces(args) {
 		s.delta(map[string]any{"tool_calls": []any{map[string]any{"index": index, "function": map[string]any{"arguments": piece}}}})
 	}
+}
+
+// oddCall is a call's id and arguments as the act wants them.
+func oddCall(do modeltest.Do, index int, c ports.Call) (id, args string) {
+	id, args = c.ID, string(c.Arguments)
+	switch {
+	case do == modeltest.MissingIDs:
+		id = ""
+	case do == modeltest.DoubledIDs:
+		id = "call_same"
+	case do == modeltest.BadArguments && index == 0:
+		args = `{"path": "a`
+	case do == modeltest.NoArguments && index == 0:
+		args = ""
+	}
+	return id, args
 }
 
 func (s sse) finish(reason string, u ports.Tokens) {

@@ -13,6 +13,9 @@ func (m *Mock) fixtureFor(act modeltest.Act) (map[string]any, error) {
 	if act.State != "" {
 		return nil, fmt.Errorf("aimock adds no state to calls: %w", errors.ErrUnsupported)
 	}
+	if act.Usage.CachedInput > 0 {
+		return nil, fmt.Errorf("aimock tells no cached tokens: %w", errors.ErrUnsupported)
+	}
 	fail := func(status int, kind, code, message string) (map[string]any, error) {
 		return map[string]any{"response": map[string]any{"status": status, "retryAfter": int(act.Wait.Seconds()),
 			"error": map[string]any{"message": message, "type": kind, "code": code}}}, nil

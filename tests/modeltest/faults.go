@@ -2,6 +2,7 @@ package modeltest
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -32,6 +33,8 @@ func faultRules() []Rule {
 		fault("a refused key is unauthorized", "trying again is no use; the admin has to know", does(Unauthorized), ports.KindUnauthorized),
 		fault("a missing model is not found", "the admin has to know", does(NotFound), ports.KindNotFound),
 		fault("a bad request is invalid", "trying again is no use", does(Invalid), ports.KindInvalid),
+		{"a refused tool is named", "the core leaves it out and tries again; one bad tool fails every request", refusedToolIsNamed},
+		{"a bad request names no tool", "the core would leave out a tool that is fine", invalidNamesNoTool},
 		fault("overflow is too large", "the core compacts the prompt and tries again", does(TooLarge), ports.KindTooLarge),
 		fault("the filter is a refusal", "the person is told that the model declined", does(Filtered), ports.KindRefused),
 		{"it does not retry", "one owner of retries: the core", doesNotRetry},
@@ -79,6 +82,42 @@ func rateLimitNamesWait(ctx context.Context, h Harness) error {
 	_, err := h.Model.Generate(ctx, prompt(), nil)
 	if got := ports.RetryAfter(err); got != wait {
 		return fmt.Errorf("the peer asked for %s, the error says %s", wait, got)
+	}
+	return nil
+}
+
+func refusedToolIsNamed(ctx context.Context, h Harness) error {
+	const bad = "b__odd"
+	if err := h.script(ctx, Act{Do: BadTool, Tool: bad}); err != nil {
+		return err
+	}
+	r := callPrompt()
+	for _, name := range []string{bad, "c__fine"} {
+		r.Tools = append(r.Tools, ports.ToolSpec{Name: name, Description: "d", InputSchema: json.RawMessage(`{"type":"object"}`)})
+	}
+	reply, err := h.Model.Generate(ctx, r, nil)
+	if err == nil {
+		return fmt.Errorf("no error, but the reply %s", show(reply))
+	}
+	var refused *ports.RefusedTool
+	switch got := ports.KindOf(err); {
+	case got != ports.KindInvalid:
+		return fmt.Errorf("the kind is %s, not %s: %w", got, ports.KindInvalid, unmarked(err))
+	case !errors.As(err, &refused):
+		return fmt.Errorf("no tool is named: %w", unmarked(err))
+	case refused.Name != bad:
+		return fmt.Errorf("the peer does not take %q, the error names %q: %w", bad, refused.Name, unmarked(err))
+	}
+	return wellFormed(err)
+}
+
+func invalidNamesNoTool(ctx context.Context, h Harness) error {
+	if err := h.script(ctx, Act{Do: Invalid}); err != nil {
+		return err
+	}
+	_, err := h.Model.Generate(ctx, callPrompt(), nil)
+	if refused := (*ports.RefusedTool)(nil); errors.As(err, &refused) {
+		return fmt.Errorf("%q is blamed: %w", refused.Name, unmarked(err))
 	}
 	return nil
 }

@@ -34,6 +34,7 @@ type Act struct {
 	Calls []ports.Call // State: what the provider adds to this call, a JSON object
 	Usage ports.Tokens // zero: it does not tell
 	State string       // what the provider adds to the reply: a piece of text
+	Tool  string       // the one whose definition it does not take
 	Wait  time.Duration
 }
 
@@ -56,6 +57,7 @@ const (
 	Unauthorized Do = "unauthorized"  // 401; the words of the error quote the credential
 	NotFound     Do = "not found"     // 404: no such model
 	Invalid      Do = "invalid"       // 400
+	BadTool      Do = "bad tool"      // 400 for the definition of Tool, in the words in which the provider tells which it is
 	TooLarge     Do = "too large"     // beyond the context window
 	HTML         Do = "html"          // 200 and a page for people
 	HTMLError    Do = "html error"    // 502 and a page for people

@@ -60,6 +60,13 @@ const (
 	leaksState        flaw = "leaks state"
 	swallowsLimit     flaw = "swallows a rate limit"
 	copiesCause       flaw = "copies the cause"
+	callsAnyway       flaw = "calls although it must not"
+	hidesTools        flaw = "hides tools when it must not call"
+	tellsNobody       flaw = "does not tell that it must not call"
+	cacheBeside       flaw = "counts the cache beside the input"
+	blamesFirst       flaw = "blames the first tool"
+	blamesNone        flaw = "blames no tool"
+	blamesAlways      flaw = "blames a tool for any bad request"
 )
 
 const memorySecret = "s3cret-in-memory"
@@ -96,7 +103,7 @@ func (m *memory) got(context.Context) (Seen, error) {
 var memoryFaults = map[Do]ports.Kind{
 	Filtered: ports.KindRefused, Cut: ports.KindProtocol, Unmarked: ports.KindProtocol, Empty: ports.KindProtocol, BadFrame: ports.KindProtocol,
 	ErrorFrame: ports.KindTemporary, LimitFrame: ports.KindRateLimited, RateLimit: ports.KindRateLimited, ServerError: ports.KindTemporary,
-	Overloaded: ports.KindTemporary, Unauthorized: ports.KindUnauthorized, NotFound: ports.KindNotFound, Invalid: ports.KindInvalid,
+	Overloaded: ports.KindTemporary, Unauthorized: ports.KindUnauthorized, NotFound: ports.KindNotFound, Invalid: ports.KindInvalid, BadTool: ports.KindInvalid,
 	TooLarge: ports.KindTooLarge, HTML: ports.KindProtocol, HTMLError: ports.KindTemporary, JSON: ports.KindProtocol,
 }
 
@@ -114,7 +121,10 @@ func (m *memory) Generate(ctx context.Context, r ports.ModelRequest, onText func
 	}
 	forgives := map[Do]flaw{RateLimit: swallowsLimit, Cut: takesTornStream, Unmarked: takesUnmarked, Empty: takesEmpty, BadFrame: skipsBadFrame, HTML: takesPage, JSON: takesJSON}
 	if kind, bad := memoryFaults[act.Do]; bad && (forgives[act.Do] == "" || forgives[act.Do] != m.flaw) {
-		return m.fail(kind, act)
+		return m.fail(kind, act, r.Tools)
+	}
+	if r.NoCalls && m.flaw != callsAnyway {
+		act.Calls = nil
 	}
 	m.say(act, alone, onText)
 	if act.Do == Hang || act.Do == HangMid {
@@ -141,6 +151,9 @@ func (m *memory) receive(r ports.ModelRequest) (Act, bool) {
 		r.Tools[0].Description = "edited"
 	}
 	m.seen.Tools = nil
+	if r.NoCalls && m.flaw == hidesTools {
+		r.Tools = nil
+	}
 	for _, t := range r.Tools {
 		m.seen.Tools = append(m.seen.Tools, t.Name)
 	}
@@ -148,6 +161,9 @@ func (m *memory) receive(r ports.ModelRequest) (Act, bool) {
 		slices.Reverse(m.seen.Tools)
 	}
 	body := fmt.Sprintf("%s %s", r.System, show(r.Tools))
+	if m.flaw != tellsNobody {
+		body += fmt.Sprint(r.NoCalls)
+	}
 	for _, e := range r.Entries {
 		if e.Model != m.name() && m.flaw != leaksState || m.flaw == dropsState {
 			e.State = nil
@@ -228,6 +244,8 @@ func (m *memory) reply(act Act, alone bool) ports.ModelReply {
 		out.Text += "?"
 	case m.flaw == forgetsUsage:
 		out.Usage = ports.Tokens{}
+	case m.flaw == cacheBeside:
+		out.Usage.Input -= out.Usage.CachedInput + out.Usage.CacheWrite
 	}
 	if act.Do == Length && m.flaw != hidesLength {
 		out.Stop = ports.StopLength
@@ -262,9 +280,20 @@ func (m *memory) call(do Do, i int, c ports.Call) ports.Call {
 	return c
 }
 
-func (m *memory) fail(kind ports.Kind, act Act) (ports.ModelReply, error) {
+// blame is what a refused request names as its cause.
+func (m *memory) blame(act Act, tools []ports.ToolSpec, cause error) error {
+	switch {
+	case m.flaw == blamesAlways && len(tools) > 0, act.Do == BadTool && m.flaw == blamesFirst:
+		return &ports.RefusedTool{Name: tools[0].Name, Err: cause}
+	case act.Do == BadTool && m.flaw != blamesNone:
+		return &ports.RefusedTool{Name: act.Tool, Err: cause}
+	}
+	return cause
+}
+
+func (m *memory) fail(kind ports.Kind, act Act, tools []ports.ToolSpec) (ports.ModelReply, error) {
 	var reply ports.ModelReply
-	cause := errors.New("the peer said no")
+	cause := m.blame(act, tools, errors.New("the peer said no"))
 	switch m.flaw {
 	case callsAllTemporary:
 		kind = ports.KindTemporary

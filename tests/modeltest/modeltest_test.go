@@ -74,6 +74,14 @@ var caughtBy = []catch{
 	{swallowsLimit, "a rate limit names the wait", "no error, but the reply"},
 	{copiesCause, "a caller that left is cancelled", "lost its cause"},
 	{copiesCause, "a deadline is a timeout", "lost its cause"},
+	{callsAnyway, "text alone is text alone", "asked for text alone"},
+	{hidesTools, "tools stay listed without calls", "without []"},
+	{tellsNobody, "tools stay listed without calls", "nothing tells the peer"},
+	{cacheBeside, "cached tokens are part of the input", "the reply says {Input:34 "},
+	{blamesFirst, "a refused tool is named", "the error names \"test__echo\""},
+	{blamesNone, "a refused tool is named", "no tool is named"},
+	{callsAllTemporary, "a refused tool is named", "the kind is temporary"},
+	{blamesAlways, "a bad request names no tool", "\"test__echo\" is blamed"},
 }
 
 // TestRulesCatchABrokenModel breaks the model in one way at a time.
@@ -143,11 +151,12 @@ func TestOnlyWhatIsThereIsAskedFor(t *testing.T) {
 var anyModel = []string{
 	"deltas are the text", "text arrives in pieces", "nobody has to listen", "onText is called by the caller", "onText ends with Generate",
 	"the model has a name", "many at once", "a call is whole", "a caller that left is cancelled", "a whole history is taken", "the request stays as it was",
+	"text alone is text alone",
 }
 
 // seeing is the rules that look at what the peer got.
 var seeing = []string{
-	"it does not retry", "tools go out as they are named", "equal requests are equal on the wire", "its own state goes back", "foreign state does not go out",
+	"it does not retry", "tools go out as they are named", "tools stay listed without calls", "equal requests are equal on the wire", "its own state goes back", "foreign state does not go out",
 }
 
 // callPromptCall is what a model without a script makes of callPrompt.

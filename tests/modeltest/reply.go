@@ -27,6 +27,7 @@ func replyRules() []Rule {
 		{"onText is called by the caller", "the core keeps no lock around it", onTextFromCaller},
 		{"onText ends with Generate", "a late delta would write into a finished turn", onTextEnds},
 		{"usage is passed on", "spend limits are reckoned from it", usagePassedOn},
+		{"cached tokens are part of the input", "a price is reckoned from the three, and a prompt is as long as all of it", cachedIsInput},
 		{"length is told", "a reply cut by its limit must not pass for a whole one", lengthIsTold},
 		{"the model has a name", "opaque state goes back to it alone, and usage is counted by it", modelHasName},
 		{"many at once", "one model serves all conversations", manyAtOnce},
@@ -142,6 +143,24 @@ func usagePassedOn(ctx context.Context, h Harness) error {
 		return fmt.Errorf("the peer counted %+v, the reply says %+v", want, reply.Usage)
 	}
 	return err
+}
+
+// cachedIsInput leaves out CacheWrite where the provider does not tell it.
+func cachedIsInput(ctx context.Context, h Harness) error {
+	want := ports.Tokens{Input: 1234, CachedInput: 1000, CacheWrite: 200, Output: 56}
+	if err := h.script(ctx, Act{Do: Reply, Text: someText, Usage: want}); err != nil {
+		return err
+	}
+	reply, err := h.Model.Generate(ctx, prompt(), nil)
+	if err != nil {
+		return err
+	}
+	untold := want
+	untold.CacheWrite = 0
+	if reply.Usage != want && reply.Usage != untold {
+		return fmt.Errorf("the peer counted %+v, the reply says %+v", want, reply.Usage)
+	}
+	return nil
 }
 
 func lengthIsTold(ctx context.Context, h Harness) error {

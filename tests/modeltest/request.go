@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"dragoman/ports"
 )
@@ -15,6 +16,8 @@ func requestRules() []Rule {
 	return []Rule{
 		{"a whole history is taken", "a turn goes on with calls, results, failures and pictures behind it", historyIsTaken},
 		{"tools go out as they are named", "what the model calls must be what the core knows; one order keeps the provider's cache warm", toolsGoOut},
+		{"text alone is text alone", "the last words of a turn that is at its limits must not be another call", textAlone},
+		{"tools stay listed without calls", "the provider's cache begins with them; a prompt that lacks them is paid in full", toolsStayListed},
 		{"equal requests are equal on the wire", "a byte that differs makes the provider's prompt cache useless", equalOnTheWire},
 		{"the request stays as it was", "it is shared with the journal, and with the next model in line", requestStays},
 		{"its own state goes back", "providers refuse the next turn without their signatures", ownStateGoesBack},
@@ -49,6 +52,7 @@ func history() ports.ModelRequest {
 			{Name: "b__look", InputSchema: json.RawMessage(`{"type":"object"}`)},
 		},
 		MaxTokens: 100,
+		CacheKey:  "conversation-1",
 	}
 }
 
@@ -77,6 +81,43 @@ func toolsGoOut(ctx context.Context, h Harness) error {
 	}
 	if !slices.Equal(seen.Tools, want) {
 		return fmt.Errorf("asked with the tools %q, the peer got %q", want, seen.Tools)
+	}
+	return nil
+}
+
+func textAlone(ctx context.Context, h Harness) error {
+	if err := h.prefer(ctx, Act{Do: Reply, Text: someText, Calls: twoCalls}); err != nil {
+		return err
+	}
+	r := callPrompt()
+	r.NoCalls = true
+	deltas, reply, err := listen(ctx, h, r)
+	switch {
+	case err != nil:
+		return err
+	case len(reply.Calls) > 0 || reply.Stop == ports.StopCalls || reply.Text == "":
+		return fmt.Errorf("asked for text alone, the reply is %s", show(reply))
+	case strings.Join(deltas, "") != reply.Text:
+		return fmt.Errorf("deltas give %q, the reply's text is %q", deltas, reply.Text)
+	}
+	return nil
+}
+
+func toolsStayListed(ctx context.Context, h Harness) error {
+	r := callPrompt()
+	with, err := h.sent(ctx, r)
+	if err != nil {
+		return err
+	}
+	r.NoCalls = true
+	without, err := h.sent(ctx, r)
+	switch {
+	case err != nil:
+		return err
+	case !slices.Equal(with.Tools, without.Tools):
+		return fmt.Errorf("with calls the peer got the tools %q, without %q", with.Tools, without.Tools)
+	case bytes.Equal(with.Body, without.Body):
+		return fmt.Errorf("nothing tells the peer that it must not call:\n%s", without.Body)
 	}
 	return nil
 }
