@@ -10,8 +10,9 @@
 //     just ends, an HTML page, a JSON body or a broken frame is an error, and no
 //     call in it is handed out.
 //   - It never retries, but for a part of a request that this model refuses and
-//     that can be left out: the reasoning, encrypted. Errors carry the kind that the provider's status, error
-//     type or text stands for, and the time to wait that it named.
+//     that can be left out: the reasoning, encrypted. Errors carry the kind that
+//     the provider's status, error type or text stands for, and the time to wait
+//     that it named.
 //   - Two clocks guard a request: one for the whole of it, one for each silence.
 //   - What the provider adds to a reply (Responses' reasoning items,
 //     reasoning_content, Gemini's thought signatures) is kept as opaque state and
