@@ -100,7 +100,12 @@ func Rules() []Rule {
 // Run checks every rule as a test of its own.
 func Run(t *testing.T, h Harness) {
 	t.Helper()
-	for _, rule := range Rules() {
+	run(t, Rules(), h, patience)
+}
+
+func run(t *testing.T, rules []Rule, h Harness, patience time.Duration) {
+	t.Helper()
+	for _, rule := range rules {
 		t.Run(rule.Name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
