@@ -150,6 +150,18 @@ func TestTheCacheKeyIsAsLongAsItMayBe(t *testing.T) {
 	}
 }
 
+// TestTheSmallestLimitIsTheProviders: it refuses less, and a short answer is wanted.
+func TestTheSmallestLimitIsTheProviders(t *testing.T) {
+	for asked, want := range map[int]string{1: "16", 16: "16", 17: "17", 0: "4096"} {
+		r := hello()
+		r.MaxTokens = asked
+		raw, err := testModel(t, "http://model.test/v1", overResponses).responsesBody(r, options{})
+		if err != nil || !bytes.Contains(raw, []byte(`"max_output_tokens":`+want+`,`)) {
+			t.Errorf("%d goes out as %s, %v", asked, raw, err)
+		}
+	}
+}
+
 // TestWhatAModelDoesNotTakeIsToldInWords holds for a person's pictures and a tool's.
 func TestWhatAModelDoesNotTakeIsToldInWords(t *testing.T) {
 	bothWires(t, func(t *testing.T, _ *peer, m *Model) {
