@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"dragoman/adapters/internal/wire"
 	"dragoman/ports"
@@ -144,7 +145,11 @@ func TestAResponseWithoutAnEndIsLeft(t *testing.T) {
 			if !ports.IsKind(err, ports.KindProtocol) || !strings.Contains(err.Error(), "no end") {
 				t.Errorf("it gives %v", err)
 			}
-			<-gone
+			select {
+			case <-gone:
+			case <-time.After(20 * time.Second):
+				t.Fatal("the peer was not left, or never asked")
+			}
 			if sent > wire.MaxReply+wire.MaxReply/2+(8<<20) { // the sockets hold some too
 				t.Errorf("%d bytes were taken, want about %d", sent, wire.MaxReply)
 			}

@@ -226,6 +226,22 @@ func TestReasoningGoesBackInItsPlace(t *testing.T) {
 	}
 }
 
+// A call that the limit cut off is gone; what was thought before the others is not.
+func TestACutReplyKeepsItsReasoning(t *testing.T) {
+	p := newPeer(t)
+	m := testModel(t, p.URL+"/v1", overResponses)
+	p.says(doneEvent(0, `{"type":"reasoning","encrypted_content":"thought"}`), textEvent(1, "x"),
+		doneEvent(2, `{"type":"reasoning","encrypted_content":"of what is gone"}`), addedEvent(3, `{"type":"function_call","call_id":"b","name":"rm","arguments":"{"}`), incompleteEvent("max_output_tokens"))
+	reply, err := m.Generate(t.Context(), hello(), nil)
+	if err != nil || reply.Stop != ports.StopLength || len(reply.Calls) != 0 {
+		t.Fatalf("%+v, %v", reply, err)
+	}
+	want := []string{`{"encrypted_content":"thought","summary":[],"type":"reasoning"}`, `{"content":"x","role":"assistant","type":"message"}`}
+	if got := sentInput(t, m, ports.Entry{Role: ports.RoleAssistant, Text: reply.Text, State: reply.State, Model: reply.Model}); !slices.Equal(got, want) {
+		t.Errorf("sent back as\n%s", strings.Join(got, "\n"))
+	}
+}
+
 func TestPlainRepliesHaveNoState(t *testing.T) {
 	p := newPeer(t)
 	if err := p.script(t.Context(), modeltest.Act{Do: modeltest.Reply, Text: "x", Calls: []ports.Call{{ID: "a", Name: "n", Arguments: json.RawMessage(`{}`)}}}); err != nil {
