@@ -75,5 +75,9 @@ func (m *Model) generate(ctx context.Context, r ports.ModelRequest, onText func(
 	if !m.facts.Images {
 		r.Entries = withoutImages(r.Entries)
 	}
-	return m.client.Generate(ctx, func() ([]byte, error) { return m.body(r) }, newReply(m.name, onText))
+	reply, err := m.client.Generate(ctx, func() ([]byte, error) { return m.body(r) }, newReply(m.name, onText))
+	if reply, err = m.tools.Done(r.Tools, reply, err); err != nil || !r.NoCalls || len(reply.Calls) == 0 {
+		return reply, err
+	}
+	return wire.TextAlone(op, reply)
 }

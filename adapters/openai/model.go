@@ -2,7 +2,6 @@ package openai
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -78,7 +77,7 @@ func (m *Model) generate(ctx context.Context, r ports.ModelRequest, onText func(
 	if err != nil || !r.NoCalls || len(reply.Calls) == 0 {
 		return reply, err
 	}
-	return m.withoutCalls(reply)
+	return wire.TextAlone(m.op, reply)
 }
 
 func (m *Model) answer(ctx context.Context, r ports.ModelRequest, onText func(string)) (ports.ModelReply, error) {
@@ -94,20 +93,6 @@ func profileOf(base *url.URL) toolschema.Profile {
 		return toolschema.ForGemini
 	}
 	return toolschema.ForOpenAI
-}
-
-// withoutCalls is for servers that do not know tool_choice. A state may speak of
-// the calls, so it goes with them.
-func (m *Model) withoutCalls(reply ports.ModelReply) (ports.ModelReply, error) {
-	if reply.Text == "" {
-		err := wire.Broken("a text was asked for", fmt.Errorf("%d calls came instead", len(reply.Calls)))
-		return ports.ModelReply{}, &ports.Error{Kind: ports.KindProtocol, Op: m.op, Err: err}
-	}
-	reply.Calls, reply.State = nil, nil
-	if reply.Stop == ports.StopCalls {
-		reply.Stop = ports.StopEnd
-	}
-	return reply, nil
 }
 
 // shows reports whether a block goes to the model as a picture or a sound.

@@ -103,6 +103,20 @@ func (d *Draft) Done(stop ports.StopReason) (ports.ModelReply, error) {
 	return out, nil
 }
 
+// TextAlone is a reply without its calls, for servers that call although they were
+// told not to. A state may speak of the calls, so it goes with them.
+func TextAlone(op string, reply ports.ModelReply) (ports.ModelReply, error) {
+	if reply.Text == "" {
+		err := Broken("a text was asked for", fmt.Errorf("%d calls came instead", len(reply.Calls)))
+		return ports.ModelReply{}, &ports.Error{Kind: ports.KindProtocol, Op: op, Err: err}
+	}
+	reply.Calls, reply.State = nil, nil
+	if reply.Stop == ports.StopCalls {
+		reply.Stop = ports.StopEnd
+	}
+	return reply, nil
+}
+
 // uniqueID gives a call a name within its reply; results are matched by it.
 func uniqueID(id string, seen map[string]bool) string {
 	if id == "" {
