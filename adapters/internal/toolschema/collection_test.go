@@ -60,7 +60,7 @@ func TestNoProviderRefusesWhatIsProjected(t *testing.T) {
 			for i, tool := range all {
 				start := time.Now()
 				list := listOf(t, w.profile, w.envelope, spec(i, tool))
-				if took := time.Since(start); took > 5*time.Second {
+				if took := time.Since(start); took > 30*time.Second {
 					t.Errorf("%s: it took %v", tool.Name, took)
 				}
 				for _, fault := range w.check(list) {
