@@ -14,6 +14,9 @@ import (
 // version is that of the wire: the API's behaviour is fixed by it.
 const version = "2023-06-01"
 
+// op names the request in errors.
+const op = "anthropic messages"
+
 // Model is one language model behind one endpoint. Safe for many goroutines.
 type Model struct {
 	cfg    Config
@@ -48,7 +51,7 @@ func New(cfg Config, log *slog.Logger) (*Model, error) {
 		facts: facts,
 		tools: toolschema.NewTools(toolschema.ForAnthropic, toolschema.Anthropic),
 		client: wire.NewClient(wire.Options{
-			Op:       "anthropic messages",
+			Op:       op,
 			Name:     name,
 			Endpoint: endpoint(base),
 			Key:      cfg.APIKey,

@@ -43,9 +43,6 @@ func newPeer(t *testing.T) *peer {
 
 // script is modeltest.Harness.Script.
 func (p *peer) script(_ context.Context, a modeltest.Act) error {
-	if a.Do == modeltest.BadTool {
-		return fmt.Errorf("tools in errors are not recognized: %w", errors.ErrUnsupported)
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.act, p.raw, p.seen = a, nil, modeltest.Seen{}
