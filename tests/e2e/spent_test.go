@@ -111,3 +111,17 @@ func TestCheckTellsOfModelsWithoutAPriceWhereThereAreCaps(t *testing.T) {
 		t.Errorf("without caps: exit %d, %s", code, stderr)
 	}
 }
+
+// With a cap a model whose price is not known is not asked, and the person reads why.
+func TestWithACapAModelWithoutAPriceIsNotAsked(t *testing.T) {
+	t.Parallel()
+	mock := startAimock(t, says("q-one", "Answer one."))
+	config := strings.Replace(terminalConfig(mock, `, "limits": {"spend": {"total_daily": "${CAP:-1}"}}`), `"m"`, `"nobody-knows-it"`, 1)
+	g := startHeadless(t, config)
+	if out, errs, code := pipe(g, "q-one\n"); code != 1 || !strings.Contains(errs, "There is a spending limit, but the price of the language model is not known") {
+		t.Errorf("exit %d, and it says %s%s", code, out, errs)
+	}
+	if list := spentBy(t, g); len(list) != 0 {
+		t.Errorf("something was spent: %+v", list)
+	}
+}
