@@ -121,8 +121,13 @@ func inWords(c *Config) { c.ToolCalls = "prompt" }
 func TestConformanceInWords(t *testing.T) {
 	p := newWordPeer(t)
 	modeltest.Run(t, modeltest.Harness{
-		Model:  testModel(t, p.url, inWords),
-		Script: p.script,
+		Model: testModel(t, p.url, inWords),
+		Script: func(ctx context.Context, a modeltest.Act) error {
+			if a.Do == modeltest.BadTool {
+				return fmt.Errorf("no definition of a tool is sent: %w", errors.ErrUnsupported)
+			}
+			return p.script(ctx, a)
+		},
 		Seen:   p.got,
 		Secret: testKey,
 		OwnIDs: true,

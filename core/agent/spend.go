@@ -128,11 +128,21 @@ func media(req ports.ModelRequest) int {
 	return n
 }
 
+// billed reports whether a request that failed before a word of its reply came may
+// be paid for nevertheless: its prompt had been read when it was given up.
+func billed(err error) bool {
+	switch ports.KindOf(err) {
+	case ports.KindTimeout, ports.KindCancelled, ports.KindProtocol:
+		return true
+	}
+	return errors.Is(err, errStopped) || errors.Is(err, errInterrupted)
+}
+
 // book notes what a request used, for the next commit. What a provider did not
 // say is estimated: a reply that broke off is paid for as well.
 func (t *turn) book(m Model, req ports.ModelRequest, reply ports.ModelReply, heard int64, err error) ports.Spent {
 	s := ports.Spent{Step: len(t.steps), Agent: t.cfg.Name, Model: m.Name, At: time.Now(), Tokens: reply.Usage}
-	if s.Input == 0 && s.Output == 0 && (err == nil || heard > 0) {
+	if s.Input == 0 && s.Output == 0 && (err == nil || heard > 0 || billed(err)) {
 		s.Estimated = true
 		said := int(heard)
 		for _, c := range reply.Calls {

@@ -30,8 +30,8 @@ func isSummary(r ports.ModelRequest) bool {
 	return strings.HasPrefix(r.Entries[len(r.Entries)-1].Text, "[The chat gateway asks this")
 }
 
-// has reports whether a prompt has this anywhere.
-func has(r ports.ModelRequest, text string) bool {
+// tells reports whether a prompt has this anywhere.
+func tells(r ports.ModelRequest, text string) bool {
 	return slices.ContainsFunc(r.Entries, func(e ports.Entry) bool { return strings.Contains(e.Text, text) })
 }
 
@@ -131,11 +131,11 @@ func TestNewAndCompactAreTurnsOfTheirOwnInOrder(t *testing.T) {
 		t.Errorf("it says %q", heard)
 	}
 	list := k.prompts()
-	if len(list) != 4 || !has(list[0], "first of two\n\nsecond of two") || !isSummary(list[1]) || !has(list[2], summaryHead) || len(list[3].Entries) != 1 {
+	if len(list) != 4 || !tells(list[0], "first of two\n\nsecond of two") || !isSummary(list[1]) || !tells(list[2], summaryHead) || len(list[3].Entries) != 1 {
 		t.Errorf("the model was asked %d times: %+v", len(list), list)
 	}
 	for i, r := range list {
-		if has(r, "/compact") || has(r, "/New") || has(r, "Compacted:") || has(r, "New conversation") {
+		if tells(r, "/compact") || tells(r, "/New") || tells(r, "Compacted:") || tells(r, "New conversation") {
 			t.Errorf("request %d tells the model of a command", i)
 		}
 	}
@@ -161,7 +161,7 @@ func TestNewAndCompactAreTurnsOfTheirOwnInOrder(t *testing.T) {
 func TestNewWorksWhereTheHistoryBreaksTheModel(t *testing.T) {
 	k := newTalk(t, 8000)
 	k.clerk.hook = func(r ports.ModelRequest) error {
-		if has(r, "poison") {
+		if tells(r, "poison") {
 			return ports.Errorf(ports.KindInvalid, "clerk", "400: something in there")
 		}
 		return nil
@@ -258,7 +258,7 @@ func TestAJournalWithoutMemosIsReadToItsBeginning(t *testing.T) {
 	if got := k.says(fact.ask); got != "It is "+fact.answer+"." {
 		t.Errorf("asked for what was told at the beginning it says %q", got)
 	}
-	if r := k.prompts()[0]; has(r, "left out") || len(r.Entries) != 2*142-1 {
+	if r := k.prompts()[0]; tells(r, "left out") || len(r.Entries) != 2*142-1 {
 		t.Errorf("the prompt has %d entries", len(r.Entries))
 	}
 }

@@ -28,7 +28,7 @@ func TestWithoutASummaryTheOldestTurnsAreLeftOutUntilOneCanBeHad(t *testing.T) {
 		if len(list) != 3 || !isSummary(list[0]) || isSummary(list[1]) || isSummary(list[2]) {
 			t.Fatalf("turn %d asks the model %d times", i, len(list))
 		}
-		if !has(list[1], "turns before this are left out") || has(list[1], fact.answer) {
+		if !tells(list[1], "turns before this are left out") || tells(list[1], fact.answer) {
 			t.Errorf("turn %d is not told that something is left out: %+v", i, list[1].Entries[0])
 		}
 		if !begins(written(t, list[2]), written(t, list[1])) {
@@ -92,7 +92,7 @@ func TestALongTurnMakesRoomInsideItself(t *testing.T) {
 	k.sane()
 	list := k.prompts()
 	last := list[len(list)-1]
-	if !has(last, "bytes of this result are left out") || !has(last, trackingOf("20024")) {
+	if !tells(last, "bytes of this result are left out") || !tells(last, trackingOf("20024")) {
 		t.Error("the last prompt has all results, or not the last")
 	}
 	changed := 0
@@ -118,7 +118,7 @@ func TestAMessageLargerThanTheWindowIsCutInTheMiddle(t *testing.T) {
 		k.says("The beginning. " + strings.Repeat("It was a dark and stormy night, and no end of it. ", 2000) + " The end.")
 		list := k.prompts()
 		r := list[len(list)-1]
-		if !has(r, "The beginning.") || !has(r, "The end.") || !has(r, "bytes are left out here") {
+		if !tells(r, "The beginning.") || !tells(r, "The end.") || !tells(r, "bytes are left out here") {
 			t.Errorf("of the message the model sees neither beginning nor end, or no note")
 		}
 	}

@@ -120,7 +120,7 @@ func TestAModelWithoutToolsCallsARealOne(t *testing.T) {
 	g.WaitLine("mcp_server_connected", readyWithin)
 
 	ann.Say("add 17 and 25")
-	answered(t, tg, ann, "The sum of 17 and 25 is 42.")
+	answeredWith(t, tg, ann, "The sum of 17 and 25 is 42.")
 	if _, system := model.asked(t, 0); !strings.Contains(system, `{"name":"everything__get-sum",`) {
 		t.Errorf("the prompt does not describe the tool:\n%s", system)
 	}
@@ -129,7 +129,7 @@ func TestAModelWithoutToolsCallsARealOne(t *testing.T) {
 	}
 
 	ann.Say("echo a block")
-	answered(t, tg, ann, "It said something.")
+	answeredWith(t, tg, ann, "It said something.")
 	if last, _ := model.asked(t, 4); !strings.Contains(last, "mcp_call") {
 		t.Errorf("the planted block was not in the result:\n%s", last)
 	}
@@ -144,7 +144,7 @@ func TestAModelWithoutToolsCallsARealOne(t *testing.T) {
 }
 
 // answered waits until the bot's last message to a person is this text.
-func answered(t *testing.T, tg *telegram.Server, u *telegram.User, text string) {
+func answeredWith(t *testing.T, tg *telegram.Server, u *telegram.User, text string) {
 	t.Helper()
 	eventually(t, answerWithin, "the answer", func() error {
 		if sent := tg.Sent(u.ID()); len(sent) == 0 || sent[len(sent)-1].Text != text {
