@@ -98,14 +98,16 @@ func (t *turn) limit() int {
 }
 
 // foldable is how many of the oldest turns a memo may stand for, and their size:
-// all but the last ones that have room beside it.
+// all but the last ones that leave room beside it for what comes next. The very
+// last stays if there is room for it at all.
 func (t *turn) foldable() (n, size int) {
 	beside := guessFixed(t.system(), t.tools.Specs(t.lane, t.lease.In)) + guessEntries(t.running()) + t.ofTokens(t.memoTokens())
-	share, limit := t.ofTokens(int(keptShare*float64(t.window()))), t.limit()*9/10
+	share, limit := t.ofTokens(int(keptShare*float64(t.window()))), t.limit()
 	kept := 0
 	for n = len(t.past); n > 0; n-- {
 		more := kept + t.past[n-1].size
-		if beside+more > limit || more > share && kept > 0 {
+		last := n == len(t.past) && beside+more <= limit*9/10
+		if !last && (more > share || beside+more > limit*6/10) {
 			break
 		}
 		kept = more

@@ -92,6 +92,17 @@ func TestOldResultsAreCutOnlyWhereTheCacheIsCold(t *testing.T) {
 	}
 }
 
+func TestACommandThatATurnTookIsNotTold(t *testing.T) {
+	in := func(seq int64, text string) ports.Inbox {
+		return ports.Inbox{Seq: seq, Route: ports.RouteLane, Message: ports.Message{Text: text, Private: true}}
+	}
+	stopped := []ports.Step{{Kind: ports.StepFinal, Body: write(finalBody{V: 1, Text: textStopped})}}
+	got := entries([]ports.Inbox{in(1, "dig a hole"), in(2, " /NEW and deep"), in(3, "/newer")}, stopped)
+	if len(got) != 2 || got[0].Text != "dig a hole\n\n/newer" {
+		t.Errorf("the model is told %+v", got)
+	}
+}
+
 func TestEntriesAreTrimmedTheSameAndStayWhole(t *testing.T) {
 	list := []ports.Entry{{Role: ports.RoleUser, Text: strings.Repeat("Ærlig talt. ", 400)}}
 	for i := range 12 {
