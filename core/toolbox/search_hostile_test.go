@@ -65,8 +65,11 @@ func hostileTools(n int) ports.Catalog {
 		fmt.Fprintf(&prose, "word%d create ", i)
 	}
 	nested := `{"type":"object","properties":` + strings.Repeat(`{"a":{"properties":`, 500) + `{}` + strings.Repeat(`}}`, 500) + `}`
-	wide := `{"type":"object","properties":{` + strings.Repeat(`"some_parameter":{"description":7},`, 1500) + `"last":[]}}`
-	schemas := []string{`{"type":"object"}`, nested, wide, `7`, `{"properties":[1,2]}`, `{"properties":{"x":true,"y":{"items":[{}],"description":{}}}}`}
+	var wide strings.Builder
+	for i := range 1500 {
+		fmt.Fprintf(&wide, `"parameter%d":{"description":7},`, i)
+	}
+	schemas := []string{`{"type":"object"}`, nested, `{"type":"object","properties":{` + wide.String() + `"last":[]}}`, `7`, `{"properties":[1,2]}`, `{"properties":{"x":true,"y":{"items":[{}],"description":{}}}}`}
 	var c ports.Catalog
 	for i := range n {
 		c.Tools = append(c.Tools, still{Name: fmt.Sprintf("t%03d", i) + strings.Repeat("_x", i%50), Title: prose.String(), Description: prose.String(),
@@ -84,7 +87,8 @@ func TestHostileDefinitionsCostLittle(t *testing.T) {
 	for _, list := range b.index().posts {
 		posts += len(list)
 	}
-	if posts > 800*2000 {
+	t.Logf("the index has %d words of 800 tools", posts)
+	if posts > 800*250 {
 		t.Errorf("the index has %d words of 800 tools", posts)
 	}
 	v := b.View(Filter{}, nil).Finding("main", openRecords(t))
