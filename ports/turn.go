@@ -41,7 +41,7 @@ type Sight struct {
 	Turn    *Turn     // the conversation's unfinished turn
 	// Waiting counts the conversation's messages of no turn yet, up to MaxCounted. Only
 	// who asks pays for it.
-	Waiting func() int
+	Waiting func() int `json:"-"`
 }
 
 // MaxCounted is the largest count of Sight.Waiting: there may be more.

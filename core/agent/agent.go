@@ -166,3 +166,10 @@ func (a *Agent) Turn(ctx context.Context, l ports.Lease, w ports.Work, news <-ch
 	t.log.Info("turn_finished", "outcome", end.outcome, "dur", time.Since(began), "steps", len(t.steps))
 	return nil
 }
+
+// Fullness is how many tokens a conversation's last prompt and its reply had, and
+// how many fit into the window; 0 where that is not known, as of a conversation
+// that nothing ran in lately.
+func (a *Agent) Fullness(in ports.Conversation) (tokens, window int) {
+	return a.history.used(in), a.window()
+}

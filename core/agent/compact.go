@@ -32,6 +32,7 @@ type fitting struct {
 	overflows int  // how often the provider said that the prompt is too long
 	most      int  // what it may have after that, as we guess; 0 = what the window says
 	guess     int  // what the last prompt had
+	used      int  // and what it had with its reply, by the provider's word; 0 = not known
 }
 
 // makeRoom sees to it that the next prompt fits: turns before the last ones become

@@ -182,9 +182,9 @@ func measuredBy(steps []ports.Step) measured {
 
 // window is the smallest window of the agent's models: a fallback must not fail
 // for the prompt's size.
-func (t *turn) window() int {
+func (a *Agent) window() int {
 	least := 0
-	for _, m := range t.cfg.Models {
+	for _, m := range a.cfg.Models {
 		if m.ContextTokens > 0 && (least == 0 || m.ContextTokens < least) {
 			least = m.ContextTokens
 		}

@@ -50,6 +50,17 @@ func (h *history) get(in ports.Conversation, last string) (recall, bool) {
 	return r.recall, true
 }
 
+// used is how many tokens the last prompt of a conversation and its reply had; 0 =
+// not known.
+func (h *history) used(in ports.Conversation) int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if e := h.by[in]; e != nil {
+		return e.Value.(*remembered).used
+	}
+	return 0
+}
+
 // put keeps what was told up to a turn. Nobody may change it afterwards.
 func (h *history) put(in ports.Conversation, last string, what recall) {
 	what.past = slices.Clip(what.past)

@@ -29,6 +29,7 @@ type recall struct {
 	past []told // oldest first; nil = not read yet
 	memo memoBody
 	lost bool // there are turns before these that no memo stands for
+	used int  // tokens of the last prompt and its reply; 0 = not known
 }
 
 // memoScript makes memos where a recorded turn made them, and tells when that began.
@@ -116,6 +117,7 @@ func (t *turn) keep() {
 		return
 	}
 	r := t.recall
+	r.used = t.fit.used
 	r.past = append(slices.Clone(t.past), t.toldOf(t.id, t.taken, t.steps))
 	t.history.put(t.lease.In, t.id, r)
 }
@@ -126,6 +128,7 @@ func (t *turn) replied(r ports.ModelReply) replyBody {
 	if r.Usage.Input > 0 {
 		b.Usage, b.Guess = &r.Usage, t.fit.guess
 		t.scales.learn(measured{r.Model, r.Usage.Input, t.fit.guess})
+		t.fit.used = r.Usage.Input + r.Usage.Output
 	}
 	return b
 }

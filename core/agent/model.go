@@ -76,7 +76,8 @@ func (t *turn) request(ctx context.Context, prompt func(Model) ports.ModelReques
 // models are the agent's models in the order in which they are asked: the one
 // that the conversation chose is the first.
 func (t *turn) models(ctx context.Context) []Model {
-	first := slices.IndexFunc(t.cfg.Models, func(m Model) bool { return m.Name == t.settings(ctx).Model })
+	chosen := t.settings(ctx).Model
+	first := slices.IndexFunc(t.cfg.Models, func(m Model) bool { return m.Name == chosen })
 	if first <= 0 {
 		return t.cfg.Models
 	}

@@ -66,6 +66,8 @@ func textStart(role ports.Role) string {
 func (g *Gateway) help() string {
 	list := []string{
 		"/stop stops what I am doing",
+		"/new begins a new conversation: I no longer look at what was said before",
+		"/compact makes a summary of what was said so far",
 		"/status says what I am at, and how this conversation is set",
 		"/tools lists the tools I can use here",
 		"/model shows the models I can ask, `/model NAME` chooses one",

@@ -103,13 +103,11 @@ type Gateway struct {
 	byChannel map[string]Channel
 	agents    map[string]Agent
 	views     map[string]*toolbox.View // by agent
+	running   map[string]*agent.Agent  // set by Run before anything is received
 	settings  *settings
 	admins    *admins
 
 	switching sync.Mutex // held while a source is put in, taken out, enabled or disabled
-
-	// fullness is how much of a model's window a conversation fills; nil = not known.
-	fullness func(agent string, in ports.Conversation) (tokens, window int)
 
 	telling sync.WaitGroup // notices to admins on their way into the store
 
@@ -147,7 +145,7 @@ func New(opt Options) *Gateway {
 	for _, a := range opt.Agents {
 		a.Models = shareHealth(a.Models, health)
 		g.agents[a.Name] = a
-		g.views[a.Name] = g.tools.View(a.Tools, a.Servers)
+		g.views[a.Name] = g.tools.View(a.Tools, a.Servers).Finding(a.Name, opt.Store)
 	}
 	return g
 }
@@ -229,7 +227,7 @@ func (g *Gateway) Settled(ctx context.Context) { g.tools.Settled(ctx) }
 
 // parts introduces the core's parts to the inbox.
 func (g *Gateway) parts(box *outbox.Outbox) inbox.Parts {
-	agents := map[string]*agent.Agent{}
+	g.running = map[string]*agent.Agent{}
 	for _, a := range g.agents {
 		cfg := a.Config
 		if cfg.Purse == nil {
@@ -241,7 +239,7 @@ func (g *Gateway) parts(box *outbox.Outbox) inbox.Parts {
 		if cfg.Tell == nil {
 			cfg.Tell = g.TellAdmins
 		}
-		agents[a.Name] = agent.New(cfg, g.opt.Store, g.views[a.Name].Finding(a.Name, g.opt.Store), g.asker, speech{box}, &g.leaks, g.metrics, g.log)
+		g.running[a.Name] = agent.New(cfg, g.opt.Store, g.views[a.Name], g.asker, speech{box}, &g.leaks, g.metrics, g.log)
 	}
 	return inbox.Parts{
 		Admit:   g.admit(box),
@@ -254,7 +252,7 @@ func (g *Gateway) parts(box *outbox.Outbox) inbox.Parts {
 			if err != nil {
 				return err
 			}
-			return agents[a.Name].Turn(ctx, l, w, news)
+			return g.running[a.Name].Turn(ctx, l, w, news)
 		},
 		Received: g.metrics.received,
 		Flush:    box.Wake,

@@ -29,10 +29,8 @@ func (g *Gateway) status(ctx context.Context, r request) (inbox.Answer, error) {
 		"Busy mode: " + busyHere(r.agent, chosen),
 	}
 	var last []string
-	if g.fullness != nil {
-		if tokens, window := g.fullness(r.agent.Name, r.In); tokens > 0 && window > 0 {
-			last = append(last, fmt.Sprintf("Context: about %d %% of what the model can hold", 100*tokens/window))
-		}
+	if tokens, window := g.running[r.agent.Name].Fullness(r.In); tokens > 0 {
+		last = append(last, fmt.Sprintf("Context: about %d %% of what the model can hold", 100*tokens/window))
 	}
 	if r.Role == ports.RoleAdmin {
 		last = append(last, fmt.Sprintf("Chat: `%s` of channel `%s`", r.In.Chat, r.In.Channel))

@@ -90,7 +90,7 @@ func newHolding(t *testing.T, hold func(w ports.Work) time.Duration) *holding {
 			h.mu.Lock()
 			h.turns = append(h.turns, began{l.In.Chat, time.Since(h.start), len(w.Waiting)})
 			h.mu.Unlock()
-			time.Sleep(time.Second)
+			<-time.After(time.Second)
 			box.mu.Lock()
 			defer box.mu.Unlock()
 			box.waiting[l.In] = box.waiting[l.In][len(w.Waiting):]
