@@ -62,7 +62,10 @@ func (t *turn) request(ctx context.Context, prompt func(Model) ports.ModelReques
 	for i, m := range t.models(ctx) {
 		reply, err := t.requestOf(ctx, m, q)
 		if err == nil {
-			t.fellBack = i > 0
+			t.fellBack = ""
+			if i > 0 {
+				t.fellBack = m.Name
+			}
 			return reply, nil
 		}
 		if t.ended(ctx, err) || q.shown || !elsewhere(err) {

@@ -34,6 +34,7 @@ func (unlimited) Settle(ports.Money) {}
 
 var (
 	errOverspent = errors.New("the day's budget is used up")
+	errNoBudget  = &ports.Error{Kind: ports.KindForbidden, Op: "spend", Err: errOverspent}
 	errUnpriced  = errors.New("there is a budget, and no model's price is known")
 )
 
@@ -45,6 +46,9 @@ const (
 	mediaTokens = 3000
 	// heldPause is the pause between two looks for money that others hold.
 	heldPause = 200 * time.Millisecond
+	// shortReply is what a reply is bounded to where a longer one would not fit into
+	// the budget, and leastReply what an answer needs at least, in tokens.
+	shortReply, leastReply = 1024, 128
 	// replyTokens bounds a reply of a model that is not known to bound it itself.
 	replyTokens = 4096
 )
@@ -65,23 +69,49 @@ func (t *turn) afford(ctx context.Context, m Model, req *ports.ModelRequest, q *
 	if req.MaxTokens == 0 {
 		req.MaxTokens = cmp.Or(m.Facts.MaxTokens, replyTokens)
 	}
-	worst := worstCost(*m.Facts.Price, *req)
-	keep := worst
-	if q.show && (len(req.Tools) == 0 || req.NoCalls) {
-		keep = 0 // it is a final answer
+	price, final := *m.Facts.Price, len(req.Tools) == 0 || req.NoCalls
+	for _, most := range []int{req.MaxTokens, min(req.MaxTokens, shortReply)} { // rather a short reply than none
+		req.MaxTokens = most
+		worst, keep := worstCost(price, *req), ports.Money(0)
+		if !final || !q.show {
+			keep = worst
+		}
+		if hold, err := t.reserve(ctx, worst, keep); !errors.Is(err, errOverspent) {
+			return hold, err
+		}
 	}
-	hold, err := t.reserve(ctx, worst, keep)
-	if !errors.Is(err, errOverspent) || keep == 0 || !q.show {
-		return hold, err
+	if !q.show {
+		return nil, errNoBudget
 	}
 	last := *req
-	last.NoCalls = true
-	last.Entries = append(slices.Clip(req.Entries), ports.Entry{Role: ports.RoleUser, Text: textLastWords})
-	if hold, err = t.reserve(ctx, worstCost(*m.Facts.Price, last), 0); err == nil {
-		t.log.Warn("budget_nearly_used", "model", m.Name)
-		*req = last
+	if !final {
+		last.NoCalls = true
+		last.Entries = append(slices.Clip(req.Entries), ports.Entry{Role: ports.RoleUser, Text: textLastWords})
 	}
-	return hold, err
+	hold, err := t.reserveShort(ctx, price, &last)
+	if err != nil {
+		t.log.Warn("spend_cap_reached", "model", m.Name, "err", err)
+		return nil, err
+	}
+	t.log.Warn("budget_nearly_used", "model", m.Name, "max_tokens", last.MaxTokens)
+	*req = last
+	return hold, nil
+}
+
+// reserveShort sets aside what there is for a reply, and makes it as short as that.
+func (t *turn) reserveShort(ctx context.Context, price ports.Price, req *ports.ModelRequest) (Hold, error) {
+	hold, err := t.reserve(ctx, worstCost(price, *req), 0)
+	var over *ports.SpendCap
+	if price.Output <= 0 || !errors.As(err, &over) {
+		return hold, err
+	}
+	prompt := *req
+	prompt.MaxTokens = 0
+	room := over.Limit - over.Spent - over.Held - worstCost(price, prompt)
+	if req.MaxTokens = int(room.Dollars() / price.Output * 1e6); req.MaxTokens < leastReply {
+		return nil, err
+	}
+	return t.reserve(ctx, worstCost(price, *req), 0)
 }
 
 // reserve sets money aside. What only other requests hold it waits for: they mostly
@@ -97,7 +127,6 @@ func (t *turn) reserve(ctx context.Context, worst, keep ports.Money) (Hold, erro
 	}
 	switch {
 	case errors.As(err, &over):
-		t.log.Warn("spend_cap_reached", "cap", over.Cap, "limit", over.Limit.Dollars(), "spent", over.Spent.Dollars(), "worst", worst.Dollars())
 		return nil, &ports.Error{Kind: ports.KindForbidden, Op: "spend", Err: errors.Join(errOverspent, err)}
 	case err != nil:
 		return nil, &storeFault{err}

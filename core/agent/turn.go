@@ -42,7 +42,7 @@ type turn struct {
 	question    *ports.Question
 	stopped     bool
 	interrupted bool                 // its person wrote something that counts more
-	fellBack    bool                 // the last reply is not of the model that was to be asked first
+	fellBack    string               // whose the last reply is, where it is not the model that was to be asked first
 	idle        bool                 // began with a stop and has nothing to stop
 	givenUp     bool                 // too many processes died of it
 	old         age                  // how old is what it is about to do
@@ -261,8 +261,8 @@ func (t *turn) reply(ctx context.Context) (ending, error) {
 	if got.Stop == ports.StopLength {
 		text += textCut
 	}
-	if t.fellBack && !t.spokeLast(got.Model) {
-		text += fmt.Sprintf(textFellBack, got.Model)
+	if t.fellBack != "" && !t.spokeLast(got.Model) {
+		text += fmt.Sprintf(textFellBack, t.fellBack)
 	}
 	return ending{outcome: ports.OutcomeAnswered, text: text}, nil
 }

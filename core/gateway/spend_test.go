@@ -157,3 +157,30 @@ func TestWithACapAModelWithoutAPriceIsNotAsked(t *testing.T) {
 		}
 	})
 }
+
+// A reply that could be so long that the whole day's budget is not enough for it is
+// asked for as a shorter one.
+func TestALongestReplyBeyondTheBudgetIsAskedForShorter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &played{name: "m", acts: []act{{text: "hi", used: ports.Tokens{Input: 2000, Output: 30}}},
+			facts: ports.ModelFacts{MaxTokens: 8192, Price: &ports.Price{Input: 5, CachedInput: 5, CacheWrite: 5, Output: 75}}}
+		w := withModels(t, m)
+		w.last = func(opt *gateway.Options) { opt.Caps, opt.Usage = gateway.Caps{Person: ports.Dollars(0.2)}, w.store }
+		w.start()
+		w.chat.say(t, "ann", "hello")
+		w.within(time.Minute, "ann", "hi")
+		if n := m.last().MaxTokens; n != 1024 {
+			t.Errorf("a reply of %d tokens was asked for", n)
+		}
+		for range 20 {
+			w.chat.say(t, "ann", "hello")
+			time.Sleep(time.Second)
+		}
+		if n := m.last().MaxTokens; n >= 1024 || n < 128 {
+			t.Errorf("the last reply that there was money for could have %d tokens", n)
+		}
+		if texts := w.inChat("ann"); !strings.Contains(texts[len(texts)-1], "The budget for today is used up.") {
+			t.Errorf("the chat shows %q", texts)
+		}
+	})
+}
