@@ -86,7 +86,7 @@ func (t *turn) overflowed(ctx context.Context) (again bool, err error) {
 
 // guess is how many tokens the next prompt has, as we guess.
 func (t *turn) guess() int {
-	return guessFixed(t.system(), t.tools.Specs(t.lane, t.lease.In)) + guessEntries(t.view())
+	return t.fixed() + guessEntries(t.view())
 }
 
 // limit is what a prompt may have, as we guess.
@@ -102,7 +102,7 @@ func (t *turn) limit() int {
 // all but the last ones that leave room beside it for what comes next. The very
 // last stays if there is room for it at all.
 func (t *turn) foldable() (n, size int) {
-	beside := guessFixed(t.system(), t.tools.Specs(t.lane, t.lease.In)) + guessEntries(t.running()) + t.ofTokens(t.memoTokens())
+	beside := t.fixed() + guessEntries(t.running()) + t.ofTokens(t.memoTokens())
 	share, limit := t.ofTokens(int(keptShare*float64(t.window()))), t.limit()
 	kept := 0
 	for n = len(t.past); n > 0; n-- {
@@ -168,7 +168,7 @@ func (t *turn) memorize(ctx context.Context, b memoBody) error {
 
 // pieceRoom is what the history in a request for a memo may have, as we guess.
 func (t *turn) pieceRoom(share float64) int {
-	fixed := guessFixed(t.system(), t.tools.Specs(t.lane, t.lease.In)) + guessText(t.summaryAsk()) + guessEntries(t.head())
+	fixed := t.fixed() + guessText(t.summaryAsk()) + guessEntries(t.head())
 	return max(int(share*float64(t.ofTokens(t.room())*19/20-fixed)), 1)
 }
 

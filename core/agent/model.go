@@ -30,6 +30,7 @@ func (t *turn) generate(ctx context.Context) (ports.ModelReply, error) {
 	if err := t.remember(ctx); err != nil {
 		return ports.ModelReply{}, err
 	}
+	t.shown = nil
 	for {
 		if err := t.makeRoom(ctx); err != nil {
 			return ports.ModelReply{}, err

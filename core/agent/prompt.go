@@ -31,12 +31,24 @@ func (t *turn) prompt(m Model) ports.ModelRequest {
 // base is what all requests of the conversation to a model have in common.
 func (t *turn) base(m Model) ports.ModelRequest {
 	key := sha256.Sum256([]byte(t.lease.In.String()))
-	r := ports.ModelRequest{System: t.system(), Tools: t.tools.Specs(t.lane, t.lease.In), CacheKey: hex.EncodeToString(key[:16])}
+	r := ports.ModelRequest{System: t.system(), Tools: t.specs(), CacheKey: hex.EncodeToString(key[:16])}
 	if most := longestReply(m.ContextTokens); m.ContextTokens > 0 && m.Facts.MaxTokens > most {
 		r.MaxTokens = most
 	}
 	return r
 }
+
+// specs are the tools that the model is shown at this step of the turn. What they
+// are is read once for it: all guesses and requests are about the same.
+func (t *turn) specs() []ports.ToolSpec {
+	if t.shown == nil {
+		t.shown = append([]ports.ToolSpec{}, t.tools.Specs(t.lane, t.lease.In)...)
+	}
+	return t.shown
+}
+
+// fixed is about how many tokens of each request are the same.
+func (t *turn) fixed() int { return guessFixed(t.system(), t.specs()) }
 
 func (t *turn) system() string { return cmp.Or(t.cfg.Instructions, defaultInstructions) }
 

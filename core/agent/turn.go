@@ -49,8 +49,9 @@ type turn struct {
 	last        string               // the last finished turn before it
 	rulings     map[int]ports.Ruling // of the open round, by call; decided anew in each activation
 
-	recall         // the finished turns before it
-	fit    fitting // what had to be done for the prompt to fit
+	shown  []ports.ToolSpec // the tools of this step; nil = not read yet
+	recall                  // the finished turns before it
+	fit    fitting          // what had to be done for the prompt to fit
 }
 
 // ending is how an activation ends.
