@@ -59,6 +59,9 @@ const (
 	maxInput = 512 << 10 // bytes
 	maxBytes = 128 << 10 // of a projection
 	maxNodes = 8_000     // schemas in it
+	// A schema may grow by so much, where references are written out: the core reckons
+	// with the size that its server gave it.
+	growsBy, growsFree = 4, 4 << 10
 )
 
 // floor is how much of a schema is kept.
@@ -81,6 +84,7 @@ func project(p Profile, pristine json.RawMessage, more string) Projection {
 	if text, _ := merged["description"].(string); more != "" {
 		merged["description"] = joinText(more, text)
 	}
+	most := min(maxBytes, growsBy*(len(pristine)+len(more))+growsFree)
 	for _, f := range floors {
 		if f.depth == 0 {
 			f.depth = r.depth
@@ -90,7 +94,7 @@ func project(p Profile, pristine json.RawMessage, more string) Projection {
 		if c.over {
 			continue
 		}
-		if raw, err := encode(out); err == nil && len(raw) <= maxBytes {
+		if raw, err := encode(out); err == nil && len(raw) <= most {
 			return c.projection(out, raw)
 		}
 	}

@@ -92,6 +92,9 @@ func (c *Client) wrap(ctx context.Context, err error) error {
 	case errors.Is(err, errEncode):
 		out.Kind = ports.KindInternal
 	}
+	if answer == nil {
+		out.Err = c.hide(out.Err) // a peer that breaks the wire is quoted too
+	}
 	return out
 }
 

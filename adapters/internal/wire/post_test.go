@@ -154,3 +154,17 @@ func TestNoKeyInTheWordsOfAProvider(t *testing.T) {
 		}
 	}
 }
+
+// What breaks the wire is quoted in the error, whatever it says.
+func TestNoKeyInTheWordsOfABrokenStream(t *testing.T) {
+	c := testClient(t, "http://model.test")
+	for name, err := range map[string]error{
+		"a protocol error": Broken("no end: "+testKey, io.ErrUnexpectedEOF),
+		"a filter's":       Declined("because of " + testKey),
+		"the encoder's":    fmt.Errorf("%w: %s", errEncode, testKey),
+	} {
+		if got := c.wrap(t.Context(), err); strings.Contains(got.Error(), testKey) || ports.KindOf(got) == ports.KindTemporary {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
