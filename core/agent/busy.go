@@ -32,9 +32,10 @@ func (t *turn) busy(ctx context.Context) ports.Busy {
 }
 
 // since are the messages of the turn's person that came after everything that it
-// has, up to a stop.
+// has, up to a stop. What waited behind somebody else's when it began has its own
+// place.
 func (t *turn) since(waiting []ports.Inbox) []ports.Inbox {
-	var newest int64
+	newest := t.behind
 	for _, m := range t.taken {
 		newest = max(newest, m.Seq)
 	}

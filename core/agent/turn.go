@@ -45,6 +45,7 @@ type turn struct {
 	fellBack    string               // whose the last reply is, where it is not the model that was to be asked first
 	idle        bool                 // began with a stop and has nothing to stop
 	givenUp     bool                 // too many processes died of it
+	behind      int64                // the last message that waited when it began anew; 0 = it goes on
 	old         age                  // how old is what it is about to do
 	last        string               // the last finished turn before it
 	rulings     map[int]ports.Ruling // of the open round, by call; decided anew in each activation
@@ -77,6 +78,7 @@ func (a *Agent) open(l ports.Lease, w ports.Work, news <-chan struct{}) *turn {
 		}
 	} else {
 		first := w.Waiting[0]
+		t.behind = w.Waiting[len(w.Waiting)-1].Seq
 		t.id, t.person = ports.TurnID(l.In, first.Seq), first.Person
 		t.take(t.sameAge(leading(w.Waiting, t.person)))
 		if first.Route == ports.RouteControl {

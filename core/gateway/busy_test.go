@@ -215,3 +215,35 @@ func (c busyCase) compare(t *testing.T, w *world) {
 		t.Errorf("the model was told %q, want %q", told, want)
 	}
 }
+
+// In a group that waits for several people each message has its turn: what waited
+// behind somebody else's when a turn began does not end it.
+func TestAnInterruptIsOfWhatIsWrittenWhileATurnRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.agent = func(a *agent.Config) { a.Busy = ports.BusyInterrupt }
+		w.model.reply = byTheirWord
+		w.model.dwell = func(ctx context.Context) {
+			select {
+			case <-ctx.Done():
+			case <-time.After(5 * time.Second):
+			}
+		}
+		w.start()
+		in := ports.Conversation{Chat: "room"}
+		w.chat.receive(t, ports.Message{From: "ann", Name: "ann", Text: "say a0", In: in})
+		time.Sleep(time.Second)
+		var list []ports.Message
+		for i, who := range []string{"bob", "ann", "bob", "ann"} {
+			list = append(list, ports.Message{From: who, Name: who, Text: fmt.Sprint("say ", i), In: in})
+		}
+		w.chat.batch(t, list...)
+		time.Sleep(time.Minute)
+		w.comesToRest()
+		got := w.column(`SELECT outcome FROM turn ORDER BY seq`)
+		if want := []string{"superseded", "answered", "answered", "answered", "answered"}; !slices.Equal(got, want) {
+			t.Errorf("the turns ended as %q, want %q", got, want)
+		}
+		w.sound(5)
+	})
+}

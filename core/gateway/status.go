@@ -58,6 +58,8 @@ func at(s ports.Sight, person ports.PersonID, now time.Time) []string {
 		list = append(list, fmt.Sprintf("I have been at work for %s: /stop stops it", ago(now.Sub(s.Turn.Started))))
 	case s.Turn != nil:
 		list = append(list, fmt.Sprintf("I have been at work for somebody else for %s", ago(now.Sub(s.Turn.Started))))
+	case s.Waiting != nil && s.Waiting() > 0: // a turn has no row before its first commit
+		return append(list, "I am at work on what was written last: /stop stops it")
 	default:
 		list = append(list, "I am at rest")
 	}
