@@ -142,7 +142,7 @@ func (t *turn) try(ctx context.Context, m Model, req ports.ModelRequest, q *quer
 	reply, heard, err := t.attempt(ctx, m, req, q.show)
 	q.shown = q.shown || q.show && heard > 0
 	done(verdict(t.ended(ctx, err), err))
-	spent := t.book(m, req, reply, heard, err)
+	spent := t.book(m, req, reply, heard, began, err)
 	hold.Settle(spent.Cost)
 	t.meter.Model(m.Name, asked(err), spent.Tokens, spent.Cost)
 	if err != nil {

@@ -49,6 +49,8 @@ const (
 	// shortReply is what a reply is bounded to where a longer one would not fit into
 	// the budget, and leastReply what an answer needs at least, in tokens.
 	shortReply, leastReply = 1024, 128
+	// tokensPerSecond is how fast a model writes, on the fast side.
+	tokensPerSecond = 100
 	// replyTokens bounds a reply of a model that is not known to bound it itself.
 	replyTokens = 4096
 )
@@ -169,7 +171,7 @@ func billed(err error) bool {
 
 // book notes what a request used, for the next commit. What a provider did not
 // say is estimated: a reply that broke off is paid for as well.
-func (t *turn) book(m Model, req ports.ModelRequest, reply ports.ModelReply, heard int64, err error) ports.Spent {
+func (t *turn) book(m Model, req ports.ModelRequest, reply ports.ModelReply, heard int64, began time.Time, err error) ports.Spent {
 	s := ports.Spent{Step: len(t.steps), Agent: t.cfg.Name, Model: m.Name, At: time.Now(), Tokens: reply.Usage}
 	if s.Input == 0 && s.Output == 0 && (err == nil || heard > 0 || billed(err)) {
 		s.Estimated = true
@@ -178,6 +180,10 @@ func (t *turn) book(m Model, req ports.ModelRequest, reply ports.ModelReply, hea
 			said += len(c.Name) + len(c.Arguments)
 		}
 		s.Tokens = ports.Tokens{Input: requestBytes(req)/bytesPerToken + mediaTokens*media(req), Output: said/bytesPerToken + 1}
+		if err != nil { // what it thought, and the calls that it began, nobody heard
+			longest := cmp.Or(req.MaxTokens, m.Facts.MaxTokens, replyTokens)
+			s.Output = max(s.Output, min(longest, int(time.Since(began).Seconds()*tokensPerSecond)))
+		}
 	}
 	if s.Priced = m.Facts.Price != nil; s.Priced {
 		s.Cost = m.Facts.Price.Cost(s.Tokens)

@@ -184,3 +184,28 @@ func TestALongestReplyBeyondTheBudgetIsAskedForShorter(t *testing.T) {
 		}
 	})
 }
+
+// What a model thought before it was stopped was heard by nobody, and is paid for.
+func TestARequestThatIsStoppedIsBookedByItsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.agent = func(c *agent.Config) {
+			c.Models[0].Facts = ports.ModelFacts{MaxTokens: 5000, Price: &ports.Price{Output: 10}}
+		}
+		w.model.reply = func(ctx context.Context, _ ports.ModelRequest) (ports.ModelReply, error) {
+			<-ctx.Done()
+			return ports.ModelReply{}, ctx.Err()
+		}
+		w.start()
+		for after, want := range map[time.Duration]int{20 * time.Second: 2000, 50 * time.Second: 5000} {
+			w.chat.say(t, "ann", "think hard")
+			time.Sleep(after)
+			w.chat.say(t, "ann", "/stop")
+			time.Sleep(time.Second)
+			got := w.count(`SELECT output FROM usage ORDER BY id DESC LIMIT 1`)
+			if got != want {
+				t.Errorf("after %s %d tokens are booked, want %d", after, got, want)
+			}
+		}
+	})
+}
