@@ -1,6 +1,11 @@
 package anthropic
 
 import (
+	"context"
+	"io"
+	"log"
+	"net/http/httputil"
+	"net/url"
 	"testing"
 
 	"dragoman/ports"
@@ -22,16 +27,31 @@ func TestConformance(t *testing.T) {
 }
 
 // TestConformanceAimock runs the kit against a server of the wire that nobody
-// here wrote.
+// here wrote. The peer stands before it and keeps what is sent: aimock's own
+// journal has no tool_choice of this wire.
 func TestConformanceAimock(t *testing.T) {
+	p := newPeer(t)
 	mock := aimock.Start(t, testKey)
 	mock.Filter = "refusal"
+	to, err := url.Parse(mock.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	behind := httputil.NewSingleHostReverseProxy(to)
+	behind.FlushInterval = -1 // at once
+	behind.ErrorLog = log.New(io.Discard, "", 0)
 	modeltest.Run(t, modeltest.Harness{
-		Model:  testModel(t, mock.URL),
-		Script: mock.Script,
-		Seen:   mock.Seen,
+		Model: testModel(t, p.URL),
+		Script: func(ctx context.Context, a modeltest.Act) error {
+			p.answer(behind.ServeHTTP)
+			return mock.Script(ctx, a)
+		},
+		Seen:   p.got,
 		Secret: testKey,
 	})
+	for _, r := range p.refused {
+		t.Errorf("the API would refuse a request: %s", r)
+	}
 }
 
 // TestARoundOfThoughtAimock has aimock check what it demands of thinking in a round

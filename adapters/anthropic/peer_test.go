@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -95,7 +97,11 @@ func (p *peer) serve(w http.ResponseWriter, r *http.Request) {
 	case fault != nil:
 		refuse(w, http.StatusBadRequest, "invalid_request_error", fault.Error())
 	case raw != nil:
+		r.Body = io.NopCloser(bytes.NewReader(body))
 		raw(w, r)
+	case act.Do == modeltest.BadTool:
+		refuse(w, http.StatusBadRequest, "invalid_request_error",
+			fmt.Sprintf("tools.%d.custom.input_schema: JSON schema is invalid. It must match JSON Schema draft 2020-12.", slices.Index(toolNames(body), act.Tool)))
 	default:
 		perform(w, r, act)
 	}
