@@ -98,9 +98,13 @@ func (c *Client) wrap(ctx context.Context, err error) error {
 	return out
 }
 
+// maxError bounds what is read of an error: some list a fault of each tool, with
+// all of it twice.
+const maxError = 256 << 10
+
 // statusError reads an answer whose status is a failure.
 func statusError(res *http.Response) error {
-	body, err := io.ReadAll(io.LimitReader(res.Body, maxPrefix))
+	body, err := io.ReadAll(io.LimitReader(res.Body, maxError))
 	_ = res.Body.Close()
 	p := readProblem(body)
 	if to, err := res.Location(); err == nil && res.StatusCode < 400 {

@@ -2,7 +2,6 @@ package wire
 
 import (
 	"net/http"
-	"strconv"
 	"strings"
 
 	"dragoman/ports"
@@ -12,10 +11,8 @@ import (
 // (an empty account is a 429, an overflow a 400), then by the status.
 func (e *ProviderError) kind() ports.Kind {
 	p, status := e.Problem, e.Status
-	if status < 400 { // inside a stream: the code may be the status it would have had
-		if n, err := strconv.Atoi(p.Code); err == nil && n >= 400 {
-			status = n
-		}
+	if status < 400 && p.status > 0 { // inside a stream: the status that it would have had
+		status = p.status
 	}
 	switch {
 	case p.is("insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "billing_error") || p.says(brokeTexts):

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -15,6 +16,8 @@ type Problem struct {
 	Type    string
 	Code    string // a number at some providers
 	Param   string // what of the request it is about; few tell
+
+	status int // that the code stands for; 0 = for none
 }
 
 func (p Problem) found() bool { return p.Message != "" || p.Type != "" || p.Code != "" }
@@ -31,8 +34,14 @@ func (p Problem) says(texts []string) bool {
 }
 
 // readProblem understands {"error":{…}}, {"error":"text"}, {"message":…},
-// {"detail":…} and, as Gemini answers, a list of one of them.
-func readProblem(body []byte) Problem {
+// {"detail":…}, a code alone and, as Gemini answers, a list of one of them.
+func readProblem(body []byte) Problem { return readBehind(body, mostRouters) }
+
+// mostRouters is how many may stand between us and a provider. More are a peer's
+// that wants to see how long it takes.
+const mostRouters = 3
+
+func readBehind(body []byte, routers int) Problem {
 	var list []json.RawMessage
 	if json.Unmarshal(body, &list) == nil && len(list) > 0 {
 		body = list[0]
@@ -43,36 +52,94 @@ func readProblem(body []byte) Problem {
 		Detail  LooseText       `json:"detail"`
 		Type    LooseText       `json:"type"`
 		Code    LooseText       `json:"code"`
+		Param   LooseText       `json:"param"`
 	}
 	if json.Unmarshal(body, &outer) != nil {
 		return Problem{}
 	}
-	var inner struct {
-		Message LooseText `json:"message"`
-		Type    LooseText `json:"type"`
-		Code    LooseText `json:"code"`
-		Param   LooseText `json:"param"`
-		Status  LooseText `json:"status"`
-	}
-	var text string
+	p := Problem{Message: string(outer.Message), Type: string(outer.Type), Code: string(outer.Code), Param: string(outer.Param)}
 	switch {
 	case len(outer.Error) == 0 || string(outer.Error) == "null":
-		if outer.Message == "" {
-			outer.Message = outer.Detail
+		if p.Message == "" {
+			p.Message = string(outer.Detail)
 		}
-		if outer.Message == "" {
-			return Problem{}
+		if p.Message == "" && p.Code == "" {
+			return Problem{} // all kinds of objects have a type
 		}
-		return Problem{Message: string(outer.Message), Type: string(outer.Type), Code: string(outer.Code)}
-	case json.Unmarshal(outer.Error, &text) == nil:
-		return Problem{Message: text, Type: string(outer.Type), Code: string(outer.Code)}
-	case json.Unmarshal(outer.Error, &inner) == nil:
-		if inner.Type == "" {
-			inner.Type = inner.Status
-		}
-		return Problem{Message: string(inner.Message), Type: string(inner.Type), Code: string(inner.Code), Param: string(inner.Param)}
+		return p.withStatus()
+	case outer.Error[0] == '"':
+		p.Message = Plain(outer.Error)
+		return p.withStatus()
+	case outer.Error[0] == '{':
+		return errorObject(outer.Error, routers)
 	}
 	return Problem{Message: "an error in an unknown form"}
+}
+
+// errorObject is what stands under "error". A router puts the answer of the
+// provider behind it into its own (openrouter.ai/docs/api/reference/errors-and-debugging).
+func errorObject(raw []byte, routers int) Problem {
+	var e struct {
+		Message  LooseText       `json:"message"`
+		Type     LooseText       `json:"type"`
+		Code     LooseText       `json:"code"`
+		Param    LooseText       `json:"param"`
+		Status   LooseText       `json:"status"`
+		Metadata json.RawMessage `json:"metadata"`
+	}
+	if json.Unmarshal(raw, &e) != nil {
+		return Problem{Message: "an error in an unknown form"}
+	}
+	if e.Type == "" {
+		e.Type = e.Status
+	}
+	p := Problem{Message: string(e.Message), Type: string(e.Type), Code: string(e.Code), Param: string(e.Param)}.withStatus()
+	var behind struct {
+		Provider LooseText       `json:"provider_name"`
+		Raw      json.RawMessage `json:"raw"`
+		Flagged  LooseText       `json:"flagged_input"`
+	}
+	if routers == 0 || json.Unmarshal(e.Metadata, &behind) != nil {
+		return p
+	}
+	if behind.Flagged != "" && p.Type == "" {
+		p.Type = "content_policy_violation" // else it looks like a key that may not
+	}
+	return p.behind(string(behind.Provider), behind.Raw, routers-1)
+}
+
+// behind has the words of the provider behind a router, which come first: they
+// tell what is wrong, and the router's only that something is.
+func (p Problem) behind(provider string, raw json.RawMessage, routers int) Problem {
+	if len(raw) == 0 {
+		return p
+	}
+	text := []byte(raw)
+	if raw[0] == '"' {
+		text = []byte(Plain(raw))
+	}
+	inner := readBehind(text, routers)
+	if !inner.found() && raw[0] == '"' {
+		inner.Message = strings.TrimSpace(string(text))
+	}
+	router := strings.TrimPrefix(p.Message+": "+provider, ": ")
+	switch router = strings.TrimSuffix(router, ": "); {
+	case inner.Message == "":
+		inner.Message = router
+	case router != "":
+		inner.Message += " (" + router + ")"
+	}
+	inner.Type, inner.Code = cmp.Or(inner.Type, p.Type), cmp.Or(inner.Code, p.Code)
+	inner.Param, inner.status = cmp.Or(inner.Param, p.Param), cmp.Or(p.status, inner.status)
+	return inner
+}
+
+// withStatus reads the status out of a code that is one.
+func (p Problem) withStatus() Problem {
+	if n, err := strconv.Atoi(p.Code); err == nil && n >= 400 {
+		p.status = n
+	}
+	return p
 }
 
 // retryAfter is the wait that an answer asks for: Retry-After-Ms, or Retry-After
