@@ -27,7 +27,8 @@ type usage struct {
 	PromptTokens        wire.LooseInt `json:"prompt_tokens"`
 	CompletionTokens    wire.LooseInt `json:"completion_tokens"`
 	PromptTokensDetails struct {
-		CachedTokens wire.LooseInt `json:"cached_tokens"`
+		CachedTokens     wire.LooseInt `json:"cached_tokens"`
+		CacheWriteTokens wire.LooseInt `json:"cache_write_tokens"`
 	} `json:"prompt_tokens_details"`
 }
 

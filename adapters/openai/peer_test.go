@@ -273,7 +273,7 @@ func (s sse) finish(reason string, u ports.Tokens) {
 	s.choice(map[string]any{}, reason)
 	if u != (ports.Tokens{}) {
 		s.json(map[string]any{"choices": []any{}, "usage": map[string]any{"prompt_tokens": u.Input, "completion_tokens": u.Output,
-			"total_tokens": u.Input + u.Output, "prompt_tokens_details": map[string]any{"cached_tokens": u.CachedInput}}})
+			"total_tokens": u.Input + u.Output, "prompt_tokens_details": map[string]any{"cached_tokens": u.CachedInput, "cache_write_tokens": u.CacheWrite}}})
 	}
 	s.frame("[DONE]")
 }

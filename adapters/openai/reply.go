@@ -34,6 +34,7 @@ func (r *reply) add(c chunk) {
 		r.Usage = ports.Tokens{
 			Input:       int(u.PromptTokens),
 			CachedInput: int(u.PromptTokensDetails.CachedTokens),
+			CacheWrite:  int(u.PromptTokensDetails.CacheWriteTokens),
 			Output:      int(u.CompletionTokens),
 		}
 	}

@@ -143,7 +143,9 @@ func TestTokensAreCounted(t *testing.T) {
 			ports.Tokens{Input: 9, Output: 2}},
 		"running":   {[]string{`{"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":1}}`, end, `{"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":4}}`, `{"usage":null}`}, ports.Tokens{Input: 9, Output: 4}},
 		"odd forms": {[]string{end, `{"usage":{"prompt_tokens":"12","completion_tokens":3.0,"prompt_tokens_details":[]}}`}, ports.Tokens{Input: 12, Output: 3}},
-		"none":      {[]string{end}, ports.Tokens{}},
+		"written to the cache": {[]string{end, `{"usage":{"prompt_tokens":2600,"completion_tokens":3,"prompt_tokens_details":{"cached_tokens":2000,"cache_write_tokens":400}}}`},
+			ports.Tokens{Input: 2600, CachedInput: 2000, CacheWrite: 400, Output: 3}},
+		"none": {[]string{end}, ports.Tokens{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p.says(append(c.frames, "[DONE]")...)

@@ -90,7 +90,7 @@ func TestTheSDKReadsTheSame(t *testing.T) {
 			`{"id":"1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"content":"Gr\u00fc\u00dfe \ud83d\ude00 "},"finish_reason":null}]}`,
 			`{"id":"1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"content":"\"a\\b\"\n<&>"},"finish_reason":null}]}`,
 			`{"id":"1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`,
-			`{"id":"1","object":"chat.completion.chunk","created":1,"model":"m","choices":[],"usage":{"prompt_tokens":19,"completion_tokens":10,"total_tokens":29,"prompt_tokens_details":{"cached_tokens":16,"audio_tokens":0},"completion_tokens_details":{"reasoning_tokens":3}}}`,
+			`{"id":"1","object":"chat.completion.chunk","created":1,"model":"m","choices":[],"usage":{"prompt_tokens":19,"completion_tokens":10,"total_tokens":29,"prompt_tokens_details":{"cached_tokens":16,"cache_write_tokens":2,"audio_tokens":0},"completion_tokens_details":{"reasoning_tokens":3}}}`,
 			`[DONE]`,
 		},
 		"calls": {
@@ -105,8 +105,12 @@ func TestTheSDKReadsTheSame(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p.says(frames...)
 			var theirs sdk.ChatCompletionAccumulator
+			var usage sdk.CompletionUsage // the accumulator leaves out what was written to the cache
 			s := c.Chat.Completions.NewStreaming(t.Context(), sdk.ChatCompletionNewParams{Model: "m", Messages: []sdk.ChatCompletionMessageParamUnion{sdk.UserMessage("Hello!")}})
 			for s.Next() {
+				if u := s.Current().Usage; u.TotalTokens > 0 {
+					usage = u
+				}
 				if !theirs.AddChunk(s.Current()) {
 					t.Fatal("the SDK takes no chunk more")
 				}
@@ -118,7 +122,8 @@ func TestTheSDKReadsTheSame(t *testing.T) {
 			for _, c := range theirs.Choices[0].Message.ToolCalls {
 				want.Calls = append(want.Calls, ports.Call{ID: c.ID, Name: c.Function.Name, Arguments: json.RawMessage(c.Function.Arguments)})
 			}
-			want.Usage = ports.Tokens{Input: int(theirs.Usage.PromptTokens), CachedInput: int(theirs.Usage.PromptTokensDetails.CachedTokens), Output: int(theirs.Usage.CompletionTokens)}
+			want.Usage = ports.Tokens{Input: int(usage.PromptTokens), CachedInput: int(usage.PromptTokensDetails.CachedTokens),
+				CacheWrite: int(usage.PromptTokensDetails.CacheWriteTokens), Output: int(usage.CompletionTokens)}
 			got, err := m.Generate(t.Context(), hello(), nil)
 			if err != nil || got.Text != want.Text || !slices.Equal(calls(got), calls(want)) || got.Usage != want.Usage {
 				t.Errorf("we read %+v, %v; the SDK %+v", got, err, want)
