@@ -169,7 +169,7 @@ func (m *Model) assistantMessage(e ports.Entry) (any, bool) {
 	}
 	ours := e.Model == m.name
 	for _, c := range e.Calls {
-		call := toolCall{ID: c.ID, Type: "function", Function: functionCall{Name: c.Name, Arguments: wire.ReplayArguments(c.Arguments)}}
+		call := toolCall{ID: c.ID, Type: "function", Function: functionCall{Name: m.tools.Name(c.Name), Arguments: wire.ReplayArguments(c.Arguments)}}
 		msg.ToolCalls = append(msg.ToolCalls, withState(call, ours, c.State))
 	}
 	return withState(msg, ours, e.State), true

@@ -11,6 +11,7 @@ import (
 
 	"dragoman/adapters/internal/toolschema"
 	"dragoman/ports"
+	"dragoman/tests/modeltest"
 )
 
 func TestManyAskForToolsAtOnce(t *testing.T) {
@@ -59,5 +60,31 @@ func TestGeminiGetsItsOwnWordsForTools(t *testing.T) {
 		if err != nil || !strings.Contains(string(body), want) {
 			t.Errorf("%s gets %s, %v", base, body, err)
 		}
+	}
+}
+
+// TestACallOnGeminiIsKnownByItsOwnName: Gemini refuses names that begin with a
+// digit, also where an entry tells of a call.
+func TestACallOnGeminiIsKnownByItsOwnName(t *testing.T) {
+	const own, shown = "1password__read", "_1password__read"
+	p := newPeer(t)
+	m := testModel(t, p.URL+"/v1")
+	m.tools = toolschema.NewTools(toolschema.ForGemini, toolschema.Chat)
+	if err := p.script(t.Context(), modeltest.Act{Do: modeltest.Reply, Calls: []ports.Call{{ID: "1", Name: shown, Arguments: json.RawMessage(`{"a":1}`)}}}); err != nil {
+		t.Fatal(err)
+	}
+	r := hello()
+	r.Tools = []ports.ToolSpec{{Name: own, InputSchema: json.RawMessage(`{"properties":{"a":{"type":"integer"}}}`)}}
+	reply, err := m.Generate(t.Context(), r, nil)
+	if err != nil || len(reply.Calls) != 1 || reply.Calls[0].Name != own {
+		t.Fatalf("%v: %+v", err, reply)
+	}
+	r.Entries = append(r.Entries, ports.Entry{Role: ports.RoleAssistant, Calls: reply.Calls}, ports.Entry{Role: ports.RoleTool, CallID: "1", Text: "x"})
+	if _, err := m.Generate(t.Context(), r, nil); err != nil {
+		t.Fatal(err)
+	}
+	seen, err := p.got(t.Context())
+	if body := string(seen.Body); err != nil || strings.Contains(body, `"`+own) || strings.Count(body, `"name":"`+shown) != 2 {
+		t.Errorf("%v: sent %s", err, body)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"dragoman/ports"
 )
 
 // rename gives a property a name of letters, digits, "_", "." and "-", at most 64
@@ -22,6 +24,32 @@ func rename(name string) string {
 		return '_'
 	}, name)
 	return readable[:min(len(readable), 48)] + "_" + hex.EncodeToString(sum[:4])
+}
+
+// longestName is what all providers take of a tool's name, in bytes.
+const longestName = 64
+
+// Name is what the provider gets to see for a tool of this name. It is the same
+// for the same name, and no other tool's: none of ours begins with "_". Done leads
+// back. What an entry of the prompt called goes by it too.
+func (t *Tools) Name(own string) string {
+	if !profiles[t.profile].lettersLead || own == "" || own[0] == '_' || own[0]|0x20 >= 'a' && own[0]|0x20 <= 'z' {
+		return own
+	}
+	if len(own) < longestName {
+		return "_" + own
+	}
+	sum := sha256.Sum256([]byte(own))
+	tail := "_" + hex.EncodeToString(sum[:4])
+	return "_" + own[:longestName-1-len(tail)] + tail
+}
+
+// own is the name of the tool that the provider knows by this one.
+func (t *Tools) own(tools []ports.ToolSpec, name string) string {
+	if i := slices.IndexFunc(tools, func(s ports.ToolSpec) bool { return t.Name(s.Name) == name }); i >= 0 {
+		return tools[i].Name
+	}
+	return name
 }
 
 // Restore gives the properties of a call's arguments, at any depth, their own

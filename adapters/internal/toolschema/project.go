@@ -44,6 +44,7 @@ type rules struct {
 	depth       int            // of schemas within schemas
 	description int            // longest description of a tool, in runes
 	omitEmpty   bool           // no schema rather than one without properties
+	lettersLead bool           // a tool's name begins with a letter or "_"
 }
 
 var profiles = map[Profile]rules{
@@ -51,7 +52,7 @@ var profiles = map[Profile]rules{
 	ForOpenAI:    {references: true, depth: 32, description: 1024},
 	ForAnthropic: {names: regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`), depth: 32, description: 16 << 10},
 	// Protocol buffers read JSON of at most a hundred levels, and here one of ours can be four of them.
-	ForGemini: {openAPI: true, depth: 16, description: 16 << 10, omitEmpty: true},
+	ForGemini: {openAPI: true, depth: 16, description: 16 << 10, omitEmpty: true, lettersLead: true},
 }
 
 // The bounds of what is read and of what is made. Servers are not trusted.

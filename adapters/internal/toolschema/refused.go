@@ -12,11 +12,13 @@ import (
 )
 
 // Done finishes what a provider answered to a request with these tools: calls get
-// the names that the tool's own schema has for its arguments, and an error that
-// complains about one tool's definition gets a *ports.RefusedTool into its chain.
+// the tool's own name and the names that its own schema has for its arguments, and
+// an error that complains about one tool's definition gets a *ports.RefusedTool into
+// its chain.
 func (t *Tools) Done(tools []ports.ToolSpec, reply ports.ModelReply, err error) (ports.ModelReply, error) {
 	for i, call := range reply.Calls {
-		reply.Calls[i].Arguments = t.Arguments(tools, call.Name, call.Arguments)
+		name := t.own(tools, call.Name)
+		reply.Calls[i].Name, reply.Calls[i].Arguments = name, t.Arguments(tools, name, call.Arguments)
 	}
 	var (
 		failed *ports.Error
@@ -78,7 +80,8 @@ var byIndex = []*regexp.Regexp{
 	// Anthropic: tools.3.custom.input_schema: JSON schema is invalid
 	regexp.MustCompile(`^(?:\d+ validation errors? for \w+\s+)?(?:body\.)?tools\.(\d+)\.(?:[A-Za-z]+\.)?` + definition),
 	// Gemini: GenerateContentRequest.tools[0].function_declarations[3].parameters …
-	regexp.MustCompile(`^(?:GenerateContentRequest\.)?tools\[\d+\]\.(?:function_declarations|functionDeclarations)\[(\d+)\]`),
+	// or The GenerateContentRequest proto is invalid:\n  * tools[0].function_declarations[12].name: [FIELD_INVALID] …
+	regexp.MustCompile(`^(?:The GenerateContentRequest proto is invalid:[\s*]+)?(?:GenerateContentRequest\.)?tools\[\d+\]\.(?:function_declarations|functionDeclarations)\[(\d+)\]`),
 	// Gemini: Invalid JSON payload received. Unknown name "const" at 'tools[0].function_declarations[3].parameters…
 	regexp.MustCompile(`^Invalid (?:JSON payload received\. Unknown name \\?"[^"\\']{0,100}\\?"|value) at '(?:GenerateContentRequest\.)?tools\[\d+\]\.(?:function_declarations|functionDeclarations)\[(\d+)\]`),
 	// servers in Rust: Failed to deserialize the JSON body into the target type: tools[3].function …

@@ -34,6 +34,7 @@ func TestAComplaintNamesItsTool(t *testing.T) {
 		{"anthropic name", "", "tools.1.FrontendRemoteMcpToolDefinition.name: String should match pattern '^[a-zA-Z0-9_-]{1,64}$'", "srv__tool-1"},
 		{"dotted chat", "", "tools.3.function.parameters: Input should be a valid dictionary", "srv__tool-3"},
 		{"gemini", "", "* GenerateContentRequest.tools[0].function_declarations[3].parameters.properties: should be non-empty for OBJECT type\n", "srv__tool-3"},
+		{"gemini name", "", "The GenerateContentRequest proto is invalid:\n  * tools[0].function_declarations[2].name: [FIELD_INVALID] Invalid function name. Must start with a letter or an underscore.", "srv__tool-2"},
 		{"gemini unknown name", "", `Invalid JSON payload received. Unknown name "const" at 'tools[0].function_declarations[2].parameters.properties[8].value.any_of[0]': Cannot find field.`, "srv__tool-2"},
 		{"gemini unknown name, quoted twice", "", `Invalid JSON payload received. Unknown name \"const\" at 'tools[0].function_declarations[2].parameters': Cannot find field.`, "srv__tool-2"},
 		{"gemini value", "", `Invalid value at 'tools[0].function_declarations[1].parameters.properties[0].value.type' (type.googleapis.com/google.ai.generativelanguage.v1beta.Type), "any"`, "srv__tool-1"},

@@ -92,7 +92,7 @@ func (t *Tools) tool(spec ports.ToolSpec) (tool, error) {
 	}
 	description, rest := continued(spec.Description, profiles[t.profile].description)
 	p := project(t.profile, spec.InputSchema, rest)
-	raw, err := encode(t.envelope(spec.Name, description, p.Schema))
+	raw, err := encode(t.envelope(t.Name(spec.Name), description, p.Schema))
 	if err != nil {
 		return tool{}, err
 	}

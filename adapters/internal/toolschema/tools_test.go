@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"dragoman/ports"
+	"dragoman/tests/schemarules"
 )
 
 // TestToolsAreKept holds what the cache gives against a cache that has just been made.
@@ -49,6 +50,34 @@ func TestAToolIsWrittenWithoutEscapes(t *testing.T) {
 	want := `{"function":{"name":"n","description":"a<b","parameters":{"properties":{"a":{"maximum":9007199254740993,"pattern":"<&>"}},"type":"object"}},"type":"function"}`
 	if err != nil || string(raw.raw) != want {
 		t.Errorf("%s %v", raw.raw, err)
+	}
+}
+
+// TestGeminiNeverSeesANameThatBeginsWithADigit, and the call comes back by the
+// tool's own name; others see the own name.
+func TestGeminiNeverSeesANameThatBeginsWithADigit(t *testing.T) {
+	long := "1" + strings.Repeat("x", 61)
+	var tools []ports.ToolSpec
+	for _, name := range []string{"1password__read", "-x__y", "a__b", "A", "_z", long + "y", long + "yz", long + "yy"} {
+		tools = append(tools, ports.ToolSpec{Name: name})
+	}
+	gemini := NewTools(ForGemini, Chat)
+	list := listOf(t, ForGemini, Chat, tools...)
+	if faults := schemarules.Gemini(list); len(faults) > 0 {
+		t.Errorf("%v: %s", faults, list)
+	}
+	for i, tool := range tools {
+		name := gemini.Name(tool.Name)
+		if plain := i >= 2 && i <= 4; (name == tool.Name) != plain {
+			t.Errorf("%s is shown as %s", tool.Name, name)
+		}
+		reply, err := gemini.Done(tools, ports.ModelReply{Calls: []ports.Call{{Name: name}, {Name: tool.Name}, {Name: "_unknown"}}}, nil)
+		if err != nil || reply.Calls[0].Name != tool.Name || reply.Calls[1].Name != tool.Name || reply.Calls[2].Name != "_unknown" {
+			t.Errorf("%s comes back as %+v, %v", name, reply.Calls, err)
+		}
+		if name := NewTools(ForOpenAI, Chat).Name(tool.Name); name != tool.Name {
+			t.Errorf("OpenAI is shown %s for %s", name, tool.Name)
+		}
 	}
 }
 
