@@ -48,8 +48,9 @@ func newWordPeer(t *testing.T) *wordPeer {
 // its system prompt describes.
 func readWords(body []byte) (tools []string, err error) {
 	var request struct {
-		Messages []map[string]json.RawMessage
-		Tools    json.RawMessage
+		Messages, Input []map[string]json.RawMessage
+		Instructions    json.RawMessage // with Input: the system prompt of Responses
+		Tools           json.RawMessage
 	}
 	if err := json.Unmarshal(body, &request); err != nil {
 		return nil, err
@@ -57,8 +58,14 @@ func readWords(body []byte) (tools []string, err error) {
 	if len(request.Tools) > 0 || bytes.Contains(body, []byte(`"tool_choice":`)) {
 		return nil, errors.New("this model does not support tools")
 	}
+	if request.Instructions != nil {
+		tools = described(request.Instructions)
+	}
 	turn := []string{`"user"`, `"assistant"`}
-	for i, m := range request.Messages {
+	for i, m := range append(request.Messages, request.Input...) {
+		if string(m["type"]) == `"reasoning"` && string(turn[0]) == `"assistant"` {
+			continue
+		}
 		if string(m["role"]) == `"system"` && i == 0 {
 			tools = described(m["content"])
 			continue
@@ -117,49 +124,63 @@ func (p *wordPeer) script(ctx context.Context, a modeltest.Act) error {
 
 func inWords(c *Config) { c.ToolCalls = "prompt" }
 
-// TestConformanceInWords holds a model that calls in words to the same promises.
-func TestConformanceInWords(t *testing.T) {
-	p := newWordPeer(t)
-	modeltest.Run(t, modeltest.Harness{
-		Model: testModel(t, p.url, inWords),
-		Script: func(ctx context.Context, a modeltest.Act) error {
-			if a.Do == modeltest.BadTool {
-				return fmt.Errorf("no definition of a tool is sent: %w", errors.ErrUnsupported)
-			}
-			return p.script(ctx, a)
-		},
-		Seen:   p.got,
-		Secret: testKey,
-		OwnIDs: true,
-	})
+// wiresInWords are both wires of a model that calls in words.
+var wiresInWords = map[string]func(*Config){
+	"chat":      inWords,
+	"responses": func(c *Config) { inWords(c); overResponses(c) },
 }
 
-// TestItsOwnStateGoesBackInWords: the kit's rule wants a state of the call too,
-// which there is none of.
+// TestConformanceInWords holds a model that calls in words to the same promises.
+func TestConformanceInWords(t *testing.T) {
+	for wire, config := range wiresInWords {
+		t.Run(wire, func(t *testing.T) {
+			p := newWordPeer(t)
+			modeltest.Run(t, modeltest.Harness{
+				Model: testModel(t, p.url, config),
+				Script: func(ctx context.Context, a modeltest.Act) error {
+					if a.Do == modeltest.BadTool {
+						return fmt.Errorf("no definition of a tool is sent: %w", errors.ErrUnsupported)
+					}
+					return p.script(ctx, a)
+				},
+				Seen:   p.got,
+				Secret: testKey,
+				OwnIDs: true,
+			})
+		})
+	}
+}
+
+// TestItsOwnStateGoesBackInWords: the text that goes back has the calls in it, and
+// is not the one that the state came with.
 func TestItsOwnStateGoesBackInWords(t *testing.T) {
-	p := newWordPeer(t)
-	m := testModel(t, p.url, inWords)
-	r := hello()
-	r.Tools = []ports.ToolSpec{{Name: "a__look", InputSchema: json.RawMessage(`{"type":"object"}`)}}
-	call := ports.Call{Name: "a__look", Arguments: json.RawMessage(`{}`)}
-	if err := p.script(t.Context(), modeltest.Act{Do: modeltest.Reply, Text: "Wait.", Calls: []ports.Call{call}, State: "thought-7c1"}); err != nil {
-		t.Fatal(err)
-	}
-	reply, err := m.Generate(t.Context(), r, nil)
-	if err != nil || len(reply.Calls) != 1 || reply.Text != "Wait." {
-		t.Fatalf("%v: %+v", err, reply)
-	}
-	for name, back := range map[string]bool{reply.Model: true, "another/model": false} {
-		again := r
-		again.Entries = append(slices.Clone(r.Entries),
-			ports.Entry{Role: ports.RoleAssistant, Text: reply.Text, Calls: reply.Calls, State: reply.State, Model: name},
-			ports.Entry{Role: ports.RoleTool, CallID: reply.Calls[0].ID, Text: "a cat"})
-		if _, err := m.Generate(t.Context(), again, nil); err != nil {
-			t.Fatal(err)
-		}
-		seen, err := p.got(t.Context())
-		if err != nil || bytes.Contains(seen.Body, []byte("thought-7c1")) != back {
-			t.Errorf("%v: as said by %s:\n%s", err, name, seen.Body)
-		}
+	for wire, config := range wiresInWords {
+		t.Run(wire, func(t *testing.T) {
+			p := newWordPeer(t)
+			m := testModel(t, p.url, config)
+			r := hello()
+			r.Tools = []ports.ToolSpec{{Name: "a__look", InputSchema: json.RawMessage(`{"type":"object"}`)}}
+			call := ports.Call{Name: "a__look", Arguments: json.RawMessage(`{}`)}
+			if err := p.script(t.Context(), modeltest.Act{Do: modeltest.Reply, Text: "Wait.", Calls: []ports.Call{call}, State: "thought-7c1"}); err != nil {
+				t.Fatal(err)
+			}
+			reply, err := m.Generate(t.Context(), r, nil)
+			if err != nil || len(reply.Calls) != 1 || reply.Text != "Wait." {
+				t.Fatalf("%v: %+v", err, reply)
+			}
+			for name, back := range map[string]bool{reply.Model: true, "another/model": false} {
+				again := r
+				again.Entries = append(slices.Clone(r.Entries),
+					ports.Entry{Role: ports.RoleAssistant, Text: reply.Text, Calls: reply.Calls, State: reply.State, Model: name},
+					ports.Entry{Role: ports.RoleTool, CallID: reply.Calls[0].ID, Text: "a cat"})
+				if _, err := m.Generate(t.Context(), again, nil); err != nil {
+					t.Fatal(err)
+				}
+				seen, err := p.got(t.Context())
+				if err != nil || bytes.Contains(seen.Body, []byte("thought-7c1")) != back || !bytes.Contains(seen.Body, []byte(`Wait.\n\n`)) {
+					t.Errorf("%v: as said by %s:\n%s", err, name, seen.Body)
+				}
+			}
+		})
 	}
 }

@@ -2,6 +2,7 @@ package openai
 
 import (
 	"encoding/json"
+	"slices"
 
 	"dragoman/adapters/internal/wire"
 	"dragoman/ports"
@@ -52,7 +53,7 @@ func (m *Model) assistantItems(out []any, e ports.Entry, with options) []any {
 		text = wire.JoinLines(text, wire.BlockText(b))
 	}
 	if with.state && e.Model == m.name && len(e.Blocks) == 0 {
-		if items, ok := replayed(e); ok {
+		if items, ok := replayed(e, m.cfg.InWords()); ok {
 			return append(out, items...)
 		}
 	}
@@ -65,11 +66,16 @@ func (m *Model) assistantItems(out []any, e ports.Entry, with options) []any {
 	return out
 }
 
-// replayed is false for a state that does not fit its entry.
-func replayed(e ports.Entry) ([]any, bool) {
+// replayed is false for a state that does not fit its entry. In words the text has
+// the calls in it, as the model wrote them or nearly so: its one message is all of it.
+func replayed(e ports.Entry, inWords bool) ([]any, bool) {
 	var marks []mark
 	if json.Unmarshal(e.State, &marks) != nil {
 		return nil, false
+	}
+	isMessage := func(k mark) bool { return k.Type == "message" }
+	if at := slices.IndexFunc(marks, isMessage); inWords && at >= 0 && !slices.ContainsFunc(marks[at+1:], isMessage) {
+		marks[at].Size = len(e.Text)
 	}
 	text, calls := e.Text, e.Calls
 	var items []any
