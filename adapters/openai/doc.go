@@ -18,6 +18,8 @@
 //     reasoning_content, Gemini's thought signatures) is kept as opaque state and
 //     sent back to the provider and model that made it, and to no other. Nothing
 //     is stored there: each request carries all of the conversation.
+//   - What a server that is not OpenAI's leaves of <think>…</think> at the beginning
+//     of a text is neither shown nor kept.
 //   - The key goes to base_url's origin alone, and into no error: a redirect to
 //     elsewhere is not followed.
 //   - Nothing but Config is read: no OPENAI_* variable of the environment.

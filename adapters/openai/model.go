@@ -84,7 +84,9 @@ func (m *Model) answer(ctx context.Context, r ports.ModelRequest, onText func(st
 	if m.responses {
 		return m.answerResponses(ctx, r, onText)
 	}
-	return m.client.Generate(ctx, func() ([]byte, error) { return m.body(r) }, newReply(m.name, onText))
+	to := newReply(m.name, onText)
+	to.sift = !m.official // there a thought never stands in the text, so what looks like one was asked for
+	return m.client.Generate(ctx, func() ([]byte, error) { return m.body(r) }, to)
 }
 
 // profileOf is whose rules for tools hold behind an endpoint.

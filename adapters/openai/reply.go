@@ -11,6 +11,8 @@ import (
 type reply struct {
 	wire.Draft
 
+	sift   bool // the text may begin with thoughts
+	aloud  wire.Thoughts
 	calls  []*call
 	open   map[int]*call // the call that a fragment with this index belongs to
 	extra  extras
@@ -42,7 +44,7 @@ func (r *reply) add(c chunk) {
 		if choice.Index != 0 {
 			continue
 		}
-		r.Say(choice.Delta.content)
+		r.say(choice.Delta.content)
 		r.Say(choice.Delta.refusal) // the model's own words of refusal are an answer to the person
 		for _, f := range choice.Delta.calls {
 			if f.object {
@@ -54,6 +56,18 @@ func (r *reply) add(c chunk) {
 			r.finish = string(choice.FinishReason)
 		}
 	}
+}
+
+// say shows a text, without what was thought before it. What is not shown counts
+// too: it must have an end.
+func (r *reply) say(text string) {
+	if !r.sift {
+		r.Say(text)
+		return
+	}
+	said := r.aloud.Sift(text)
+	r.Keep(len(text) - len(said))
+	r.Say(said)
 }
 
 func (r *reply) addCall(f fragment) {
@@ -98,6 +112,7 @@ func (r *reply) Reply() (ports.ModelReply, bool, error) {
 	case "length":
 		stop = ports.StopLength
 	}
+	r.Say(r.aloud.Rest())
 	for _, c := range r.calls {
 		c.State = c.extra.state()
 	}

@@ -21,4 +21,7 @@
 // code, and not in a fence that begins with something else, where models show
 // examples. A fence with nothing but a block in it is a call, whatever the words
 // around it say; the prompt tells the model so.
+//
+// What the model only thought is no call: a server may leave that in the text,
+// between <think> and </think>. At the beginning of a reply it is not shown either.
 package promptcalls

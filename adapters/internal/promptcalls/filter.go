@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strings"
 
+	"dragoman/adapters/internal/wire"
 	"dragoman/ports"
 )
 
@@ -15,6 +16,10 @@ type filter struct {
 	drop  bool // calls are not wanted
 	calls []ports.Call
 	told  bool // that a call was dropped
+
+	thinks bool // a thought in the text has no end yet
+	before int  // how many calls there were before it
+	sign   []byte
 
 	at    stage
 	page  page   // where in Markdown the text outside of blocks is
@@ -67,6 +72,9 @@ func (f *filter) end(cut bool) {
 	case inBody:
 		f.broken(f.held[f.begin:], cut)
 	}
+	if f.thinks {
+		f.calls = f.calls[:f.before]
+	}
 	f.finish()
 }
 
@@ -111,8 +119,28 @@ func (f *filter) text(b byte) {
 
 // plain shows a byte as it is.
 func (f *filter) plain(b byte) {
+	f.think(b)
 	f.page.step(b)
 	f.emit(b)
+}
+
+// think watches for the signs of a thought. What is called in one is no call, and
+// neither is what comes before an end without a beginning: there the server put
+// the beginning into the prompt.
+func (f *filter) think(b byte) {
+	if f.page.code.size > 0 || f.page.json.depth > 0 || b == '<' {
+		f.sign = f.sign[:0]
+	}
+	f.sign = append(f.sign, b)
+	switch sign := string(f.sign); {
+	case sign == wire.ThoughtBegin && !f.thinks:
+		f.thinks, f.before = true, len(f.calls)
+	case sign == wire.ThoughtEnd:
+		f.calls = f.calls[:f.before]
+		f.thinks = false
+	case !strings.HasPrefix(wire.ThoughtBegin, sign) && !strings.HasPrefix(wire.ThoughtEnd, sign):
+		f.sign = f.sign[:0]
+	}
 }
 
 func (f *filter) marks(b byte) {

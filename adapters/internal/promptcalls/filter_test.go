@@ -79,6 +79,13 @@ var replies = []struct{ name, reply, want string }{
 	{"code behind a block in its fence", "```json\n" + now + "\n# why\n```\nx", "```\n# why\n```\nx|clock__now {}"},
 	{"JSON behind a block in its fence", "```json\n" + now + "\n{\"type\":\"mcp_result\"}\n```\nx", "```\n{\"type\":\"mcp_result\"}\n```\nx|clock__now {}"},
 
+	{"a thought", "Hm. <think>Like so:\n" + now + "\n</think>\n" + read1, `Hm. <think>Like so:` + "\n\n</think>" + `|f__read {"path":"a}\"{.txt"}`},
+	{"a thought behind a block", now + "\n<think>" + read1 + "</think>", "<think>\n\n</think>|clock__now {}"},
+	{"a thought without an end", now + "\n<think>" + read1, "<think>|clock__now {}"},
+	{"a thought without a beginning", "Like so:\n" + now + "\n</think>\n" + read1, "Like so:\n\n</think>" + `|f__read {"path":"a}\"{.txt"}`},
+	{"words of thoughts", now + "\nThe end is `</think>`.", "The end is `</think>`.|clock__now {}"},
+	{"nearly a thought", now + "\n</thinking> <<think", "</thinking> <<think|clock__now {}"},
+
 	{"a block that breaks off", "Wait. " + now[:len(now)-2], "Wait.|clock__now " + quote(now[:len(now)-2])},
 	{"a block that breaks off in its fence", "```json\n" + now[:len(now)-2] + "\n```\nx", "x|clock__now " + quote(now[:len(now)-2]+"\n")},
 	{"a block with a comma too many", `{"type":"mcp_call","params":{"tool_name":"a","arguments":{"b":1,}}}`,

@@ -9,6 +9,7 @@ import (
 	"io"
 	"slices"
 
+	"dragoman/adapters/internal/wire"
 	"dragoman/ports"
 )
 
@@ -40,10 +41,12 @@ func Generate(ctx context.Context, r ports.ModelRequest, onText func(delta strin
 		return ask(ctx, r, onText) // it was never told of calls
 	}
 	f := newFilter(onText, r.NoCalls || len(r.Tools) == 0)
-	reply, err := ask(ctx, inWords(r), f.write)
+	var aloud wire.Thoughts // a server of models that know no tools often leaves them in
+	reply, err := ask(ctx, inWords(r), func(delta string) { f.write(aloud.Sift(delta)) })
 	if err != nil {
 		return ports.ModelReply{}, err
 	}
+	f.write(aloud.Rest())
 	f.end(reply.Stop == ports.StopLength)
 	reply.Text = f.said.String()
 	reply.Calls = append(reply.Calls, f.calls...) // a server may know of calls all the same

@@ -180,6 +180,21 @@ func TestCallsThatAreNotWantedAreDropped(t *testing.T) {
 	}
 }
 
+// TestWhatIsThoughtIsNeitherCalledNorShown: servers of models that know no tools
+// seldom know where a model's thoughts end either.
+func TestWhatIsThoughtIsNeitherCalledNorShown(t *testing.T) {
+	thought := "<think>\nI could call\n" + now + "\n</think>\n\n"
+	if reply := (&model{text: thought + "Noon."}).generate(t, request(user("x"))); len(reply.Calls) > 0 || reply.Text != "Noon." || reply.Stop != ports.StopEnd {
+		t.Errorf("%+v", reply)
+	}
+	if reply := (&model{text: thought + now}).generate(t, request(user("x"))); len(reply.Calls) != 1 || reply.Text != "" {
+		t.Errorf("%+v", reply)
+	}
+	if reply := (&model{text: "<think>" + now}).generate(t, request(user("x"))); len(reply.Calls) > 0 || reply.Text != "" {
+		t.Errorf("%+v", reply)
+	}
+}
+
 func TestAModelThatWasToldOfNoToolsMayWriteWhatItLikes(t *testing.T) {
 	m := &model{text: now}
 	if reply := m.generate(t, ports.ModelRequest{Entries: []ports.Entry{user("x")}}); reply.Text != now || m.seen.System != "" {
