@@ -122,11 +122,12 @@ func (h *Health) takes(tools []ports.ToolSpec) []ports.ToolSpec {
 
 // verdict is what a request's outcome says about the model itself: what the
 // provider holds against a key or a prompt is no failure of the model's, and a
-// limit of rate has a clock of its own.
+// limit of rate has a clock of its own. Nor is an empty reply: a person may have
+// asked for one, and must not have others wait for the model.
 func verdict(ended bool, err error) error {
 	switch ports.KindOf(err) {
 	case ports.KindTemporary, ports.KindTimeout, ports.KindProtocol, ports.KindUnavailable:
-		if err != nil && !ended {
+		if err != nil && !ended && !errors.Is(err, errEmptyReply) {
 			return err
 		}
 	}

@@ -25,6 +25,9 @@ const (
 	retryAfterMax = 30 * time.Second
 )
 
+// errEmptyReply is a reply that came to its end with nothing in it.
+var errEmptyReply = ports.Errorf(ports.KindProtocol, "model", "the reply is empty")
+
 // generate asks for the turn's next reply.
 func (t *turn) generate(ctx context.Context) (ports.ModelReply, error) {
 	if err := t.remember(ctx); err != nil {
@@ -186,7 +189,7 @@ func (t *turn) attempt(ctx context.Context, m Model, req ports.ModelRequest, sho
 		reply.Calls, reply.Stop = nil, ports.StopEnd // they may not run
 	}
 	if err == nil && strings.TrimSpace(reply.Text) == "" && len(reply.Calls) == 0 {
-		err = ports.Errorf(ports.KindProtocol, "model", "the reply is empty")
+		err = errEmptyReply
 	}
 	return reply, came.Load(), err
 }
