@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // ChannelPort is a chat platform, seen through one bot account.
@@ -200,7 +201,10 @@ func ParseCommand(text string) (name, args string, ok bool) {
 	if !strings.HasPrefix(text, "/") {
 		return "", "", false
 	}
-	name, args, _ = strings.Cut(text[1:], " ")
+	name = text[1:]
+	if i := strings.IndexFunc(name, unicode.IsSpace); i >= 0 { // also a line break
+		name, args = name[:i], name[i:]
+	}
 	name = strings.ToLower(name)
 	if name == "" || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789_") != "" {
 		return "", "", false

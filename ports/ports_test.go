@@ -99,3 +99,22 @@ func TestConversationsHaveDistinctNames(t *testing.T) {
 		t.Errorf("a notice is taken for a delivery of turn %q", got)
 	}
 }
+
+func TestACommandEndsWhereItsNameDoes(t *testing.T) {
+	for text, want := range map[string][2]string{
+		"/new":                   {"new", ""},
+		" /New  hello \n there ": {"new", "hello \n there"},
+		"/new\nhello":            {"new", "hello"},
+		"/stop\tnow":             {"stop", "now"},
+		"/stop\r\nplease":        {"stop", "please"},
+	} {
+		if name, args, ok := ports.ParseCommand(text); !ok || name != want[0] || args != want[1] {
+			t.Errorf("%q is %q with %q (%v), want %q", text, name, args, ok, want)
+		}
+	}
+	for _, text := range []string{"", "/", "//", "/ new", "/\nnew", "/new@other", "/etc/passwd", "new", "a /new"} {
+		if name, _, ok := ports.ParseCommand(text); ok {
+			t.Errorf("%q is the command %q", text, name)
+		}
+	}
+}
