@@ -11,6 +11,8 @@ import (
 const (
 	historyBytes = 4 << 20   // of all conversations together
 	historyOne   = 512 << 10 // of one
+	// What a conversation and a turn take of which nothing is told, about.
+	rememberedBytes, toldBytes = 512, 320
 )
 
 // history keeps what models are told of the finished turns of conversations that
@@ -64,9 +66,9 @@ func (h *history) used(in ports.Conversation) int {
 // put keeps what was told up to a turn. Nobody may change it afterwards.
 func (h *history) put(in ports.Conversation, last string, what recall) {
 	what.past = slices.Clip(what.past)
-	r := &remembered{in: in, last: last, recall: what, bytes: len(what.memo.Text)}
+	r := &remembered{in: in, last: last, recall: what, bytes: rememberedBytes + len(what.memo.Text)}
 	for _, p := range what.past {
-		r.bytes += weight(p.entries)
+		r.bytes += toldBytes + weight(p.entries)
 		if p.trimmed != nil {
 			r.bytes += weight(p.trimmed)
 		}

@@ -44,6 +44,12 @@ func TestHistoryKeepsWhatIsRight(t *testing.T) {
 		if h.bytes > historyBytes || len(h.by) != h.order.Len() {
 			t.Errorf("%d bytes of %d and %d conversations are kept", h.bytes, len(h.by), h.order.Len())
 		}
+		for i := range 2 * historyBytes / rememberedBytes { // of which nothing is told
+			h.put(room(i), "a", recall{past: []told{{}}})
+		}
+		if n := h.order.Len(); n > historyBytes/rememberedBytes {
+			t.Errorf("%d conversations are kept", n)
+		}
 		h.put(room(0), "b", of(historyOne))
 		knows(&h, room(0), "b", false)
 		knows(&h, room(0), "a", false)
