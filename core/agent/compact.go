@@ -168,7 +168,7 @@ func (t *turn) memorize(ctx context.Context, b memoBody) error {
 
 // pieceRoom is what the history in a request for a memo may have, as we guess.
 func (t *turn) pieceRoom(share float64) int {
-	fixed := t.fixed() + guessText(t.summaryAsk()) + guessEntries(t.head())
+	fixed := t.fixed() + guessText(t.summaryAsk()) + guessEntries(t.summaryHead())
 	return max(int(share*float64(t.ofTokens(t.room())*19/20-fixed)), 1)
 }
 
@@ -186,10 +186,7 @@ func (t *turn) piece(n int, share float64) int {
 // summary asks for a memo of the k oldest turns. The request begins as the
 // prompts of the conversation do, so that its provider knows most of it.
 func (t *turn) summary(ctx context.Context, k int, share float64) (memoBody, error) {
-	left := t.fit.left
-	t.fit.left = 0 // what is left out of prompts is summarised all the same
-	list := t.head()
-	t.fit.left = left
+	list := t.summaryHead()
 	cold, messages, size := t.coldTurns(), 0, guessEntries(list)
 	for i, p := range t.past[:k] {
 		told := p.told(i < cold)
@@ -210,7 +207,7 @@ func (t *turn) summary(ctx context.Context, k int, share float64) (memoBody, err
 		return memoBody{}, err
 	}
 	text := strings.TrimSpace(reply.Text)
-	if most := int(2 * proseBytes * float64(t.memoTokens())); len(text) > most {
+	if most := t.memoMost(); len(text) > most {
 		text = middleOut(text, most*2/3, most/3, func(left int) string { return fmt.Sprintf("[%d bytes are left out here.]", left) })
 	}
 	switch {
@@ -221,6 +218,21 @@ func (t *turn) summary(ctx context.Context, k int, share float64) (memoBody, err
 	}
 	return memoBody{V: bodyVersion, Upto: t.past[k-1].turn, Text: text, Model: reply.Model, Messages: messages}, nil
 }
+
+// summaryHead is head in a request for a memo: what is left out of prompts is
+// summarised all the same, and a memo that was made for a larger window is cut.
+func (t *turn) summaryHead() []ports.Entry {
+	was := t.fit
+	defer func() { t.fit = was }()
+	t.fit.left, t.fit.head = 0, 0
+	if most := t.memoMost(); len(t.memo.Text) > most {
+		t.fit.head = most
+	}
+	return t.head()
+}
+
+// memoMost is how long a memo may be at most, in bytes.
+func (t *turn) memoMost() int { return int(2 * proseBytes * float64(t.memoTokens())) }
 
 // errLongerSummary is a summary that is no gain.
 var errLongerSummary = ports.Errorf(ports.KindProtocol, "summary", "the summary is longer than what it stands for")
