@@ -33,6 +33,7 @@ var named = regexp.MustCompile(`artifact "([A-Za-z0-9_-]{1,80})"`)
 type trim struct {
 	hide int // so many tool results, the oldest first, are cut to a hint of what they were
 	bare int // and of so many nothing is left but that there was one
+	mute int // of so many replies, the oldest first, what their provider alone can read is left out
 	clip int // no text, result or argument is longer, in bytes; 0 = as long as it is
 }
 
@@ -42,10 +43,15 @@ func (c trim) of(list []ports.Entry) []ports.Entry {
 		return list
 	}
 	list = slices.Clone(list)
-	results := 0
+	results, replies := 0, 0
 	for i := range list {
 		e := &list[i]
-		if e.Role == ports.RoleTool {
+		switch e.Role {
+		case ports.RoleAssistant:
+			if replies++; replies <= c.mute {
+				e.State = nil
+			}
+		case ports.RoleTool:
 			switch results++; {
 			case results <= c.bare:
 				*e = short(*e, 0, 0)
@@ -145,16 +151,19 @@ func trimmed(list []ports.Entry) (out []ports.Entry, smaller bool) {
 }
 
 // hideTo hides results, the oldest first, until the entries have at most so many
-// tokens, as we guess; where a hint of each is too much, nothing of them is left.
-// Those of the last round stay.
+// tokens, as we guess; where a hint of each is too much, nothing of them is left, and
+// then nothing of what models thought. The last round stays.
 func hideTo(list []ports.Entry, c trim, most int) trim {
-	all, last := countResults(list)
+	all, last, replies := countResults(list)
 	over := func() bool { return guessEntries(c.of(list)) > most }
 	for c.hide < all-last && over() {
 		c.hide++
 	}
 	for c.bare < all-last && over() {
 		c.bare++
+	}
+	for c.mute < replies-1 && over() {
+		c.mute++
 	}
 	return c
 }
@@ -176,13 +185,14 @@ func trimTo(list []ports.Entry, c trim, most int) trim {
 		c.clip = max(c.clip*3/4, clipLeast)
 	}
 	if over() {
-		c.hide, _ = countResults(list)
+		c.hide, _, _ = countResults(list)
 	}
 	return c
 }
 
-// countResults is how many results entries have, and how many of them are of the last round.
-func countResults(list []ports.Entry) (all, last int) {
+// countResults is how many results entries have, how many of them are of the last
+// round, and how many replies there are.
+func countResults(list []ports.Entry) (all, last, replies int) {
 	for _, e := range list {
 		switch e.Role {
 		case ports.RoleTool:
@@ -190,9 +200,10 @@ func countResults(list []ports.Entry) (all, last int) {
 			last++
 		case ports.RoleAssistant:
 			last = 0
+			replies++
 		}
 	}
-	return all, last
+	return all, last, replies
 }
 
 // longest is the length of the longest text, in bytes.
