@@ -165,6 +165,22 @@ func TestAModelThatFailsInARowIsLeftAloneByAll(t *testing.T) {
 	})
 }
 
+// Anyone can have a model say nothing.
+func TestEmptyRepliesTakeAModelFromNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &played{name: "m", acts: []act{{}, {}, {}, {}, {}, {}, {text: "fine"}}}
+		w := withModels(t, p)
+		w.start()
+		for range 2 {
+			w.chat.say(t, "ann", "Say nothing at all.")
+			time.Sleep(15 * time.Second)
+		}
+		w.chat.say(t, "bob", "hello")
+		w.within(time.Second, "bob", "fine")
+		w.end()
+	})
+}
+
 func TestWhatAPersonStopsIsNoFailureOfTheModel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
