@@ -185,6 +185,7 @@ func (t *turn) attempt(ctx context.Context, m Model, req ports.ModelRequest, sho
 		err = l.Err
 	}
 	reply = l.Value
+	reply.Usage = believed(reply.Usage)
 	if req.NoCalls && len(reply.Calls) > 0 {
 		reply.Calls, reply.Stop = nil, ports.StopEnd // they may not run
 	}

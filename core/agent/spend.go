@@ -159,11 +159,27 @@ func media(req ports.ModelRequest) int {
 	return n
 }
 
+// mostTokens is beyond any prompt and any reply.
+const mostTokens = 100_000_000
+
+// believed is what can be true of what a provider says that a reply used: a wrong
+// figure must not pay money back, nor be more than sums can hold.
+func believed(u ports.Tokens) ports.Tokens {
+	for _, n := range []*int{&u.Input, &u.CachedInput, &u.CacheWrite, &u.Output} {
+		*n = min(max(*n, 0), mostTokens)
+	}
+	if u.CachedInput+u.CacheWrite > u.Input { // some count what the cache had beside the rest
+		u.Input += u.CachedInput + u.CacheWrite
+	}
+	return u
+}
+
 // billed reports whether a request that failed before a word of its reply came may
-// be paid for nevertheless: its prompt had been read when it was given up.
+// be paid for nevertheless: its prompt had been read when it was given up, or when
+// the provider's filter ended the reply.
 func billed(err error) bool {
 	switch ports.KindOf(err) {
-	case ports.KindTimeout, ports.KindCancelled, ports.KindProtocol:
+	case ports.KindTimeout, ports.KindCancelled, ports.KindProtocol, ports.KindRefused:
 		return true
 	}
 	return errors.Is(err, errStopped) || errors.Is(err, errInterrupted)
