@@ -118,6 +118,7 @@ const pieceSize = 128 // what a piece costs beside its words
 
 func (r *reply) begin(ev event) {
 	b := ev.ContentBlock
+	r.whole(r.open[ev.Index]) // some servers number every block 0
 	p := &part{at: len(r.pieces)}
 	r.open[ev.Index] = p
 	piece := piece{Type: b.Type}
@@ -188,6 +189,18 @@ func (r *reply) say(p *part, text string) {
 	r.Say(text)
 }
 
+// whole takes what came of a block, nil for none.
+func (r *reply) whole(p *part) {
+	switch {
+	case p == nil:
+	case p.input != nil:
+		p.call.Argue(string(p.input))
+	case p.at >= 0 && r.pieces[p.at].Type == "thinking":
+		thought := p.thinking.String()
+		r.pieces[p.at].Thinking, r.pieces[p.at].Signature = &thought, p.signature.String()
+	}
+}
+
 // Reply implements wire.Reader: the end is a stop_reason and message_stop.
 func (r *reply) Reply() (ports.ModelReply, bool, error) {
 	if !r.stopped || r.stop == "" {
@@ -202,13 +215,7 @@ func (r *reply) Reply() (ports.ModelReply, bool, error) {
 		stop = ports.StopLength
 	}
 	for _, p := range r.open {
-		switch {
-		case p.input != nil:
-			p.call.Argue(string(p.input))
-		case p.at >= 0 && r.pieces[p.at].Type == "thinking":
-			thought := p.thinking.String()
-			r.pieces[p.at].Thinking, r.pieces[p.at].Signature = &thought, p.signature.String()
-		}
+		r.whole(p)
 	}
 	r.Usage = ports.Tokens{
 		Input:       int(r.usage.Input + r.usage.CacheRead + r.usage.CacheWrite),
