@@ -197,7 +197,7 @@ func (a *answer) Reply() (ports.ModelReply, bool, error) {
 		case "content_filter":
 			return ports.ModelReply{}, true, wire.Declined(reason)
 		default:
-			return ports.ModelReply{}, true, wire.Broken("the reply broke off", fmt.Errorf("incomplete: %.100q", reason))
+			return ports.ModelReply{}, true, wire.Broken("the reply broke off", fmt.Errorf("incomplete: %q", reason))
 		}
 	}
 	kept := a.kept(stop)

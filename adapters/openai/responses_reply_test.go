@@ -80,6 +80,21 @@ func TestOddResponses(t *testing.T) {
 	}
 }
 
+// What the peer says in an odd place is quoted too, and may be our own key.
+func TestNoKeyInTheReasonOfAnIncompleteReply(t *testing.T) {
+	p := newPeer(t)
+	m := testModel(t, p.URL+"/v1", overResponses)
+	p.says(textEvent(0, "x"), incompleteEvent(strings.Repeat("x", 2000)+testKey))
+	_, err := m.Generate(t.Context(), hello(), nil)
+	if !ports.IsKind(err, ports.KindProtocol) || strings.Contains(err.Error(), testKey[:8]) || len(err.Error()) > 1200 {
+		t.Errorf("%v", err)
+	}
+	p.says(textEvent(0, "x"), incompleteEvent("the key "+testKey+" is tired"))
+	if _, err = m.Generate(t.Context(), hello(), nil); strings.Contains(err.Error(), testKey) || !strings.Contains(err.Error(), "is tired") {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestKindsOfResponses(t *testing.T) {
 	p := newPeer(t)
 	m := testModel(t, p.URL+"/v1", overResponses)

@@ -92,9 +92,7 @@ func (c *Client) wrap(ctx context.Context, err error) error {
 	case errors.Is(err, errEncode):
 		out.Kind = ports.KindInternal
 	}
-	if answer == nil {
-		out.Err = c.hide(out.Err) // a peer that breaks the wire is quoted too
-	}
+	out.Err = c.hide(out.Err)
 	return out
 }
 
@@ -134,13 +132,14 @@ func (c *Client) scrub(text string) string {
 	return text
 }
 
-// hide takes the API key out of an error of the network, which quotes a peer
-// that breaks HTTP itself.
+// hide takes the API key out of an error in words of the peer's: of one that breaks
+// HTTP itself or says something odd as well. It bounds them, too.
 func (c *Client) hide(err error) error {
-	if key := c.o.Key.Reveal(); key == "" || !strings.Contains(err.Error(), key) {
+	text := err.Error()
+	if c.scrub(text) == text {
 		return err
 	}
-	return &hidden{text: c.scrub(err.Error()), err: err}
+	return &hidden{text: c.scrub(text), err: err}
 }
 
 // hidden is an error in words that may be shown.
