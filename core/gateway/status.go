@@ -30,7 +30,7 @@ func (g *Gateway) status(ctx context.Context, r request) (inbox.Answer, error) {
 	}
 	var last []string
 	if tokens, window := g.running[r.agent.Name].Fullness(r.In); tokens > 0 {
-		last = append(last, fmt.Sprintf("Context: about %d %% of what the model can hold", 100*tokens/window))
+		last = append(last, "Context: "+share(tokens, window)+" of what the model can hold")
 	}
 	if r.Role == ports.RoleAdmin {
 		last = append(last, fmt.Sprintf("Chat: `%s` of channel `%s`", r.In.Chat, r.In.Channel))
@@ -46,6 +46,14 @@ func (g *Gateway) status(ctx context.Context, r request) (inbox.Answer, error) {
 		all := slices.Concat(lines, at(s, r.Person, now), last)
 		return "- " + strings.Join(all, "\n- ")
 	}, nil
+}
+
+// share words how much of a window is full.
+func share(tokens, window int) string {
+	if percent := 100 * tokens / window; percent > 0 {
+		return fmt.Sprintf("about %d %%", percent)
+	}
+	return "less than 1 %"
 }
 
 // at is what the conversation is at, for a person of it.
