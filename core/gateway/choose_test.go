@@ -111,7 +111,7 @@ func TestTheModeIsShownAndChosen(t *testing.T) {
 	w.start()
 	has(t, w.asks("ann", "/busy"), "The mode here is `collect`, as usual", "- `queue`: ", "- `steer`: ", "- `interrupt`: ", "- `collect`: ")
 	has(t, w.asks("ann", "/busy often"), "I know no such mode", "`queue`, `steer`, `interrupt`, `collect`")
-	has(t, w.asks("ann", "/busy interrupt"), "is `interrupt` from now on: it ends what I am doing")
+	has(t, w.asks("ann", "/busy interrupt"), "is `interrupt` from now on: what you write while I work ends that")
 	has(t, w.asks("ann", "/busy"), "The mode here is `interrupt`, chosen for this conversation")
 	has(t, w.asks("bob", "/busy"), "The mode here is `collect`, as usual")
 	has(t, w.asks("ann", "/busy default"), "is `collect` from now on")

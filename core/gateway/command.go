@@ -182,9 +182,9 @@ type busyMode struct {
 // busyModes are the modes in the order that people read them in, in their words.
 var busyModes = []busyMode{
 	{ports.BusyQueue, "what you write while I work waits for its turn"},
-	{ports.BusySteer, "it joins what I am doing, at my next step"},
-	{ports.BusyInterrupt, "it ends what I am doing, and I begin anew"},
-	{ports.BusyCollect, "it waits for its turn, and I begin when you were silent for a second"},
+	{ports.BusySteer, "what you write while I work joins it, at my next step"},
+	{ports.BusyInterrupt, "what you write while I work ends that, and I begin anew"},
+	{ports.BusyCollect, "what you write waits for its turn, and that begins when you were silent for a second"},
 }
 
 // busy is the answer to /busy: what becomes of messages while a turn runs.
