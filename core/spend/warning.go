@@ -33,7 +33,7 @@ func (l *Ledger) look(news []Warning, c charge, refused bool) []Warning {
 // tell passes warnings on. l.mu is not held.
 func (l *Ledger) tell(ctx context.Context, news []Warning) {
 	for _, w := range news {
-		l.log.Warn("spend_cap_near", "cap", w.Cap, "of", w.Who, "limit", w.Limit, "spent", w.Spent, "refused", w.Refused)
+		l.log.Warn("spend_cap_near", "cap", w.Cap, "of", w.Who, "limit", w.Limit.Dollars(), "spent", w.Spent.Dollars(), "refused", w.Refused)
 		if l.warn != nil {
 			l.warn(ctx, w)
 		}
