@@ -8,7 +8,7 @@ type Config struct {
 	Version    int                `json:"version" default:"1" validate:"eq=1" doc:"Version of this file's grammar"`
 	DataDir    string             `json:"data_dir" default:"./dragoman-data" validate:"required" format:"path" doc:"Folder of all data, relative to this file"`
 	SecretKey  Secret             `json:"secret_key" validate:"omitempty,min=16" doc:"Seals the tokens of logins to MCP servers; absent: made once, in the file secret-key of data_dir"`
-	Listen     string             `json:"listen" default:"127.0.0.1:7420" doc:"Host and port of the web chat, /healthz and /readyz; empty = none"`
+	Listen     string             `json:"listen" default:"127.0.0.1:7420" doc:"Host and port of the web chat, /healthz, /readyz and /metrics; empty = none"`
 	PublicURL  string             `json:"public_url" doc:"Where browsers reach this gateway from outside, as https://bot.example.org; logins to MCP servers come back there"`
 	Admin      Admin              `json:"admin" doc:"How admins and their machines get in over HTTP"`
 	Store      Store              `json:"store" doc:"Where everything is kept"`
