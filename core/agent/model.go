@@ -190,7 +190,9 @@ func (t *turn) attempt(ctx context.Context, m Model, req ports.ModelRequest, sho
 		reply.Calls, reply.Stop = nil, ports.StopEnd // they may not run
 	}
 	if err == nil && strings.TrimSpace(reply.Text) == "" && len(reply.Calls) == 0 {
-		err = errEmptyReply
+		if err = errEmptyReply; reply.Stop == ports.StopLength {
+			err = errAllThought
+		}
 	}
 	return reply, came.Load(), err
 }
@@ -210,11 +212,15 @@ func (t *turn) ended(ctx context.Context, err error) bool {
 	return t.stopped || t.interrupted || ctx.Err() != nil || errors.As(err, &ours)
 }
 
+// errAllThought is a reply whose whole length went into what is not shown. The
+// same model would do it again, at the same price.
+var errAllThought = fmt.Errorf("%w: it reached its length limit before its first word", errEmptyReply)
+
 // passing reports whether the same request may work in a moment.
 func passing(err error) bool {
 	switch ports.KindOf(err) {
 	case ports.KindTemporary, ports.KindRateLimited, ports.KindTimeout, ports.KindProtocol, ports.KindUnavailable:
-		return true
+		return !errors.Is(err, errAllThought)
 	}
 	return false
 }

@@ -52,6 +52,7 @@ var sentences = []struct {
 
 	{errOverspent, ports.KindForbidden, "The budget for today is used up. It begins anew at midnight; the admin can raise it."},
 	{errUnpriced, ports.KindForbidden, "There is a spending limit, but the price of the language model is not known, so I may not use it. The admin has to set the price."},
+	{errAllThought, ports.KindProtocol, "The language model thought about this for so long that nothing was left for its answer. Try a smaller question; the admin can raise max_output_tokens."},
 	{errToolFailed, ports.KindUnavailable, "I stopped because a tool that I needed failed: {tool}. Please try again later."},
 
 	{nil, ports.KindTemporary, "The language model cannot be reached at the moment. Please try again in a while."},

@@ -32,7 +32,8 @@ type act struct {
 	text string
 	err  error
 	used ports.Tokens
-	call string // a tool that it wants instead
+	call string           // a tool that it wants instead
+	stop ports.StopReason // "" = by what it says
 }
 
 func (p *played) Facts() ports.ModelFacts { return p.facts }
@@ -52,6 +53,9 @@ func (p *played) Generate(_ context.Context, r ports.ModelRequest, onText func(s
 		return ports.ModelReply{}, a.err
 	}
 	reply := ports.ModelReply{Text: a.text, Model: p.name, Stop: ports.StopEnd, Usage: a.used}
+	if a.stop != "" {
+		reply.Stop = a.stop
+	}
 	if a.call != "" && !r.NoCalls {
 		reply.Calls, reply.Stop = []ports.Call{{ID: "c", Name: a.call, Arguments: []byte(`{"n":1}`)}}, ports.StopCalls
 	}
@@ -104,6 +108,8 @@ func TestWhatIsTriedAgainAndWhatIsAskedElsewhere(t *testing.T) {
 		{"what was begun before the person's eyes is begun anew", []act{{text: "half an ans", err: ports.Errorf(ports.KindProtocol, "model", "cut")}, {text: "an answer"}}, []act{{text: "other"}}, "an answer", [2]int{2, 0}},
 		{"and never by another model", []act{{text: "half an ans", err: ports.Errorf(ports.KindProtocol, "model", "cut")}}, []act{{text: "other"}}, "The language model's answer broke off", [2]int{3, 0}},
 		{"an empty reply is none", []act{{}}, []act{{text: "other"}}, "other\n\n*(Answered by second", [2]int{3, 1}},
+		{"a reply that was all thought is not tried again", []act{{stop: ports.StopLength}}, []act{{text: "other"}}, "other\n\n*(Answered by second", [2]int{1, 1}},
+		{"nor is it by the last model", []act{fails(ports.KindUnauthorized)}, []act{{stop: ports.StopLength}}, "The language model thought about this for so long", [2]int{1, 1}},
 		{"all fail, and the person reads plain words", []act{fails(ports.KindTemporary)}, []act{fails(ports.KindRateLimited)}, "The language model is overloaded", [2]int{3, 3}},
 		{"a long wait is not waited", []act{{err: &ports.Error{Kind: ports.KindRateLimited, Op: "model", RetryAfter: time.Minute}}}, []act{{text: "other"}}, "other\n\n*(Answered by second", [2]int{1, 1}},
 	} {
