@@ -108,7 +108,7 @@ type Tools struct {
 	Policy      map[string]string `json:"policy" validate:"dive,oneof=allow ask deny" doc:"By pattern of the name, SERVER__TOOL: allow, ask first, or deny"`
 	Default     string            `json:"default" default:"ask" validate:"oneof=allow ask deny" doc:"Holds where no pattern does"`
 	ResultBytes int               `json:"result_bytes" default:"16384" validate:"gt=0" doc:"Bytes of a result that the model sees at once; the rest it can read"`
-	SearchAbove int               `json:"search_above_tokens" default:"12000" validate:"gte=0" doc:"Tokens that the tools of an agent may take in a prompt; where they take more, the model searches for them. 0 = it is always shown all"`
+	SearchAbove int               `json:"search_above_tokens" default:"12000" validate:"gte=0" doc:"Tokens that the tools of an agent may take in a prompt, a quarter of its window at most; where they take more, the model searches for them. 0 = it is always shown all"`
 }
 
 // Ask is about questions that wait for a person.

@@ -180,11 +180,13 @@ func measuredBy(steps []ports.Step) measured {
 	return measured{}
 }
 
-// window is the smallest window of the agent's models: a fallback must not fail
-// for the prompt's size.
-func (a *Agent) window() int {
+func (a *Agent) window() int { return Window(a.cfg.Models) }
+
+// Window is the smallest window of an agent's models, in tokens: a fallback must not
+// fail for the prompt's size.
+func Window(models []Model) int {
 	least := 0
-	for _, m := range a.cfg.Models {
+	for _, m := range models {
 		if m.ContextTokens > 0 && (least == 0 || m.ContextTokens < least) {
 			least = m.ContextTokens
 		}

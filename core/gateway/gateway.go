@@ -145,7 +145,7 @@ func New(opt Options) *Gateway {
 	for _, a := range opt.Agents {
 		a.Models = shareHealth(a.Models, health)
 		g.agents[a.Name] = a
-		g.views[a.Name] = g.tools.View(a.Tools, a.Servers).Finding(a.Name, opt.Store)
+		g.views[a.Name] = g.tools.View(a.Tools, a.Servers).Finding(a.Name, opt.Store).Within(agent.Window(a.Models))
 	}
 	return g
 }

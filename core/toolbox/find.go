@@ -78,7 +78,7 @@ func (v *View) shows(t *tool) bool { return v.sees(t) && t.policy != ports.Polic
 func (v *View) Specs(ctx context.Context, in ports.Conversation) []ports.ToolSpec {
 	all, size := v.seen()
 	var list []ports.ToolSpec
-	if !v.finds() || size <= v.box.cfg.SearchAbove {
+	if !v.finds() || size <= v.room() {
 		for _, t := range all {
 			list = append(list, t.spec)
 		}
@@ -142,7 +142,7 @@ func (v *View) best(query string, limit int) (hits []*tool) {
 	v.box.mu.RUnlock()
 	visible := func(name string) bool {
 		t := tools[name]
-		return t.source.Name != "" && v.shows(t) && tokens(t.spec) <= hugeTokens
+		return t.source.Name != "" && v.shows(t) && tokens(t.spec) <= v.huge()
 	}
 	room := v.room() * 3 / 4
 	for _, name := range index().search(query, limit, visible) {
@@ -153,9 +153,34 @@ func (v *View) best(query string, limit int) (hits []*tool) {
 	return hits
 }
 
+// windowShare is the share of a model's window that definitions of tools may take.
+const windowShare = 4
+
 // room is what the definitions of found tools may take: as much as all could without
 // a search.
-func (v *View) room() int { return v.box.cfg.SearchAbove }
+func (v *View) room() int {
+	if v.window > 0 {
+		return min(v.box.cfg.SearchAbove, v.window/windowShare)
+	}
+	return v.box.cfg.SearchAbove
+}
+
+// huge is what one found definition may take.
+func (v *View) huge() int {
+	if v.window > 0 {
+		return min(hugeTokens, v.window/windowShare)
+	}
+	return hugeTokens
+}
+
+// Within has the view reckon with models whose window is this, in tokens: tools that
+// all together, or as they were found, leave no room in it for a conversation are
+// not shown.
+func (v *View) Within(window int) *View {
+	within := *v
+	within.window = window
+	return &within
+}
 
 // aboutTool is a line on a tool.
 func aboutTool(s ports.ToolSpec) string {

@@ -360,3 +360,21 @@ func TestARecordThatMakesNoSenseIsNone(t *testing.T) {
 		equal(t, body, shown(t, v, in), slices.Concat(base, found))
 	}
 }
+
+// A small model is shown only what leaves room for a conversation, whatever it
+// searches for.
+func TestWhatIsFoundLeavesRoomInASmallWindow(t *testing.T) {
+	_, v := searcher(t, allowAll)
+	const window = 8000
+	v = v.Within(window)
+	for _, query := range []string{"create a calendar event", "send a slack message", "open a pull request", "query the database", "take a screenshot", "read a file"} {
+		find(t, v, here, query)
+		size := 0
+		for _, s := range v.Specs(t.Context(), here) {
+			size += tokens(s)
+		}
+		if size > window*3/10 { // the built-in ones and find_tools are beside what was found
+			t.Errorf("after %q the tools take %d tokens of %d", query, size, window)
+		}
+	}
+}

@@ -55,7 +55,7 @@ func (v *View) called(ctx context.Context, c ports.ToolCall, t *tool) {
 	if !v.finds() || t.source.Name == "" || c.Turn == "" || !v.shows(t) {
 		return
 	}
-	if _, size := v.seen(); size <= v.box.cfg.SearchAbove {
+	if _, size := v.seen(); size <= v.room() {
 		return
 	}
 	if err := v.change(ctx, c.In, func(f *foundTools) bool { return f.use(t.spec.Name) }); err != nil {

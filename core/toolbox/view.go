@@ -17,6 +17,7 @@ type View struct {
 	finding bool     // it has find_tools
 	agent   string
 	records ports.Records // where it keeps what was found; nil: nowhere
+	window  int           // of the models that it is for, in tokens; 0 = not known
 }
 
 // View gives an agent its view: the tools of these servers (nil: all) whose
