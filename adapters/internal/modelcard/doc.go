@@ -2,9 +2,9 @@
 // that are much used, and what an admin's config says otherwise of them.
 //
 // The table, table.json, is kept by hand and small. It promises to guess nothing:
-// each row says where its numbers are from and of which day they are, a price
-// that is not certain is left out, and of a model that is not in it nothing is
-// known. What it leaves open is taken carefully: the window of an unknown model is
+// each row says where its numbers are from, who else has them and of which day
+// they are, a price that is not certain is left out, and of a model that is not in
+// it nothing is known. What it leaves open is taken carefully: the window of an unknown model is
 // small, and a price without a word about the cache is the full one.
 //
 // A price counts only at the host of who asks for it, or at OpenRouter, which

@@ -2,6 +2,7 @@ package modelcard
 
 import (
 	"encoding/json"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -50,6 +51,19 @@ func TestARowIsFoundByEveryNameOfItsModel(t *testing.T) {
 	}
 }
 
+// TestARegionCostsMore: a price that is too low makes a cap that does not hold.
+func TestARegionCostsMore(t *testing.T) {
+	want := ports.Price{Input: 11, CachedInput: 1.1, CacheWrite: 13.75, Output: 55}
+	for _, host := range []string{"eu.api.openai.com", "EU.api.openai.com:443", "us.api.openai.com"} {
+		f := Config{}.Facts(host, "gpt-6-astra", 0, 0)
+		if f.Price == nil || !near(f.Price.Input, want.Input) || !near(f.Price.CachedInput, want.CachedInput) || !near(f.Price.CacheWrite, want.CacheWrite) || !near(f.Price.Output, want.Output) {
+			t.Errorf("%s: %v, want %v", host, f.Price, want)
+		}
+	}
+}
+
+func near(a, b float64) bool { return math.Abs(a-b) < 1e-9 }
+
 func TestTheConfigIsBelievedMoreThanTheTable(t *testing.T) {
 	zero, yes, no := 0.0, true, false
 	two := 2.0
@@ -79,7 +93,7 @@ func TestAReplyNeverEatsTheWindow(t *testing.T) {
 	if f := (Config{}).Facts("", "mine", 2000, 0); f.MaxTokens != 1000 {
 		t.Errorf("a reply may have %d of 2000", f.MaxTokens)
 	}
-	if f := (Config{}).Facts("api.openai.com", "gpt-6-sol", 0, 0); f.MaxTokens != longestReply || f.CacheFor != 5*time.Minute {
+	if f := (Config{}).Facts("api.openai.com", "gpt-6-sol", 0, 0); f.MaxTokens != longestReply || f.CacheFor != 30*time.Minute {
 		t.Errorf("%s", show(f))
 	}
 }
@@ -118,6 +132,8 @@ func TestEachRowSaysWhereItIsFrom(t *testing.T) {
 			t.Errorf("%s: %v", name, Config{Price: r.Price}.Check())
 		case r.Price != nil && cheaper(*r.Price.full()):
 			t.Errorf("%s: a cached token costs more than a fresh one, or a reply less than its prompt: %v", name, *r.Price.full())
+		case r.Price != nil && r.Vendor == "openai" && r.Cache == "30m" && !near(r.Price.full().CacheWrite, 1.25*r.Price.full().Input):
+			t.Errorf("%s: since GPT-5.6 a token costs a quarter more that goes into the cache, not %v", name, *r.Price.full())
 		case strings.ContainsAny(name, "/@ "):
 			t.Errorf("%s is not a bare name", name)
 		}

@@ -49,6 +49,24 @@ func hosts(vendor string) []string {
 	return nil
 }
 
+// regional is a price as it is at a host: OpenAI asks a tenth more where the data
+// stays in a region (developers.openai.com/api/docs/pricing).
+func regional(host string, p ports.Price) *ports.Price {
+	const more = 1.1
+	if strings.HasSuffix(strings.ToLower(bare(host)), ".api.openai.com") {
+		p.Input, p.CachedInput, p.CacheWrite, p.Output = p.Input*more, p.CachedInput*more, p.CacheWrite*more, p.Output*more
+	}
+	return &p
+}
+
+// bare is a host without its port.
+func bare(host string) string {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		return name
+	}
+	return host
+}
+
 // openRouter sells others' models at their prices, by the name vendor/model.
 const openRouter = "openrouter.ai"
 
@@ -102,7 +120,7 @@ func lookup(host, model string) ports.ModelFacts {
 		return facts
 	}
 	if r.Price != nil {
-		facts.Price = r.Price.full()
+		facts.Price = regional(host, *r.Price.full())
 	}
 	if keep, err := time.ParseDuration(r.Cache); err == nil {
 		facts.CacheFor = keep
@@ -113,10 +131,7 @@ func lookup(host, model string) ports.ModelFacts {
 // sold reports whether the row's price is asked at a host for this name. What
 // stands behind a colon is another offer of the same model.
 func (r row) sold(host, vendor, tag string) bool {
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
-	switch host = strings.ToLower(host); {
+	switch host = strings.ToLower(bare(host)); {
 	case tag != "":
 		return false
 	case host == openRouter:
