@@ -2,6 +2,7 @@ package openai
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -77,6 +78,24 @@ func TestOddResponses(t *testing.T) {
 				t.Errorf("%q (shown %q) %s %q", reply.Text, shown.String(), reply.Stop, calls(reply))
 			}
 		})
+	}
+}
+
+// A tool must not speak for the provider: one that names a property so would have
+// every request be taken for one that is too large.
+func TestAPropertysNameIsNoFaultOfThePrompt(t *testing.T) {
+	p := newPeer(t)
+	r := hello()
+	r.Tools = []ports.ToolSpec{{Name: "evil__x", InputSchema: json.RawMessage(`{"type":"object"}`)}}
+	for _, m := range []*Model{testModel(t, p.URL+"/v1"), testModel(t, p.URL+"/v1", overResponses)} {
+		p.answer(func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, `{"error":{"message":"Invalid schema for function 'evil__x': In context=('properties', 'context window', 'credit balance is too low'), array schema missing items.","type":"invalid_request_error","param":"tools[0].parameters","code":"invalid_function_parameters"}}`, http.StatusBadRequest)
+		})
+		_, err := m.Generate(t.Context(), r, nil)
+		var refused *ports.RefusedTool
+		if !ports.IsKind(err, ports.KindInvalid) || !errors.As(err, &refused) || refused.Name != "evil__x" {
+			t.Errorf("%v: %v", ports.KindOf(err), err)
+		}
 	}
 }
 

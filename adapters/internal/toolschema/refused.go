@@ -2,6 +2,7 @@ package toolschema
 
 import (
 	"errors"
+	"net/http"
 	"regexp"
 	"slices"
 	"strconv"
@@ -24,7 +25,7 @@ func (t *Tools) Done(tools []ports.ToolSpec, reply ports.ModelReply, err error) 
 		failed *ports.Error
 		words  *wire.ProviderError
 	)
-	if !errors.As(err, &failed) || failed.Kind != ports.KindInvalid || !errors.As(failed.Err, &words) {
+	if !errors.As(err, &failed) || !errors.As(failed.Err, &words) || failed.Kind != ports.KindInvalid && !aboutTheRequest(words.Status) {
 		return reply, err
 	}
 	name, ok := Refused(tools, words.Problem.Param, words.Problem.Message)
@@ -32,8 +33,13 @@ func (t *Tools) Done(tools []ports.ToolSpec, reply ports.ModelReply, err error) 
 		return reply, err
 	}
 	refused := *failed
+	refused.Kind = ports.KindInvalid // whatever words of the tool's own the kind was told by
 	refused.Err = &ports.RefusedTool{Name: name, Err: failed.Err}
 	return reply, &refused
+}
+
+func aboutTheRequest(status int) bool {
+	return status == http.StatusBadRequest || status == http.StatusUnprocessableEntity
 }
 
 // Refused finds the tool of the request whose definition a provider complains

@@ -82,7 +82,8 @@ func TestARefusedToolIsInTheChainOfTheError(t *testing.T) {
 		want string
 	}{
 		{"refused", &ports.Error{Kind: ports.KindInvalid, Op: "anthropic", Err: answer}, "srv__tool-1"},
-		{"the same words of a server in trouble", &ports.Error{Kind: ports.KindTemporary, Op: "anthropic", Err: answer}, ""},
+		{"a tool whose words sound like another fault", &ports.Error{Kind: ports.KindTooLarge, Op: "anthropic", Err: answer}, "srv__tool-1"},
+		{"the same words of a server in trouble", &ports.Error{Kind: ports.KindTemporary, Op: "anthropic", Err: &wire.ProviderError{Status: 500, Problem: answer.Problem}}, ""},
 		{"another error", &ports.Error{Kind: ports.KindInvalid, Op: "anthropic", Err: io.ErrUnexpectedEOF}, ""},
 		{"none", nil, ""},
 	} {
