@@ -117,7 +117,9 @@ func (t *turn) requestOf(ctx context.Context, m Model, q *query) (ports.ModelRep
 			continue // each takes a tool away, so this ends
 		}
 		after := ports.RetryAfter(err)
-		m.Health.restFor(after)
+		if passing(err) { // else it is this request's own
+			m.Health.restFor(after)
+		}
 		if !passing(err) || after > retryAfterMax || try == modelTries || m.Health.Failing() {
 			return ports.ModelReply{}, err
 		}

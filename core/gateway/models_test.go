@@ -171,6 +171,19 @@ func TestAModelThatFailsInARowIsLeftAloneByAll(t *testing.T) {
 	})
 }
 
+func TestAWaitThatIsNamedBesideAnotherFaultHoldsNobodyUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &played{name: "m", acts: []act{{err: &ports.Error{Kind: ports.KindInvalid, Op: "model", RetryAfter: 20 * time.Hour}}, {text: "hi"}}}
+		w := withModels(t, m)
+		w.start()
+		w.chat.say(t, "ann", "one")
+		time.Sleep(time.Second)
+		w.chat.say(t, "bob", "two")
+		w.within(time.Second, "bob", "hi")
+		w.end()
+	})
+}
+
 // Anyone can have a model say nothing.
 func TestEmptyRepliesTakeAModelFromNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
