@@ -62,20 +62,36 @@ func (f *filter) write(piece string) {
 // end takes the end of the reply. cut: the token limit made it, so that the last
 // block may be a beginning.
 func (f *filter) end(cut bool) {
-	switch f.at {
-	case inMarks, inInfo:
-		f.release()
-	case inHead:
-		if !cut {
-			f.release()
+	for range mostEnds {
+		if !f.over(cut) {
+			break
 		}
-	case inBody:
-		f.broken(f.held[f.begin:], cut)
+	}
+	for _, b := range f.held {
+		f.plain(b)
 	}
 	if f.thinks {
 		f.calls = f.calls[:f.before]
 	}
 	f.finish()
+}
+
+// mostEnds is how often what was held is looked at again at the end. Only a text
+// that is full of beginnings needs more, and each look is one at all of it.
+const mostEnds = 16
+
+// over takes what is held at the end; true if what came of it may be held again.
+func (f *filter) over(cut bool) bool {
+	switch {
+	case f.at == inMarks, f.at == inInfo, f.at == inHead && !cut:
+		f.release()
+		return true
+	case f.at == inBody:
+		f.broken(f.held[f.begin:], cut)
+		return true
+	}
+	f.held = nil // it goes with the block before it
+	return false
 }
 
 func (f *filter) step(b byte) {
@@ -215,6 +231,7 @@ func (f *filter) broken(object []byte, cut bool) {
 	case !ok:
 		f.release()
 	case cut:
+		f.held, f.at = nil, inText
 		f.part()
 	default:
 		f.take(call)

@@ -199,3 +199,18 @@ func FuzzSplits(f *testing.F) {
 		}
 	})
 }
+
+// At the end nothing more comes that could tell what a beginning is of: it is text.
+func TestTheEndOfATextFullOfBeginningsIsShown(t *testing.T) {
+	for _, piece := range []string{"```\n{\"params\":\"\n", "```` {\"params\" ``` x", "~~~ {\"params\" y"} {
+		for _, n := range []int{2, 3, 4, 5, 9, 60, 2000} {
+			text := strings.Repeat(piece, n) + "and so on."
+			f := newFilter(nil, false)
+			f.write(text)
+			f.end(false)
+			if f.said.String() != text || len(f.calls) > 0 {
+				t.Errorf("%d times %q: %d bytes of %d are shown, %d calls", n, piece, f.said.Len(), len(text), len(f.calls))
+			}
+		}
+	}
+}
