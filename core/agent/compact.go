@@ -28,7 +28,7 @@ type fitting struct {
 	left      int  // so many of the oldest turns are left out of the prompt
 	trim      trim // of the running turn
 	head      int  // bytes that the memo may have; 0 = all
-	failed    bool // no memo could be had: only the next turn tries again
+	failed    bool // no memo could be had: this turn tries no more
 	overflows int  // how often the provider said that the prompt is too long
 	most      int  // what it may have after that, as we guess; 0 = what the window says
 	guess     int  // what the last prompt had
@@ -44,7 +44,7 @@ func (t *turn) makeRoom(ctx context.Context) error {
 		if err := t.makeMemosAsRecorded(ctx); err != nil {
 			return err
 		}
-	} else if t.guess() > t.limit() && !t.fit.failed {
+	} else if t.guess() > t.limit() && !t.fit.failed && t.history.mayFold(t.lease.In) {
 		n, size := t.foldable()
 		if size >= t.ofTokens(int(worthwhile*float64(t.window()))) {
 			if err := t.tryFold(ctx, n); err != nil {
@@ -128,6 +128,7 @@ func (t *turn) tryFold(ctx context.Context, n int) error {
 		return err
 	}
 	t.fit.failed = true
+	t.history.notFolded(t.lease.In)
 	t.log.Warn("compaction_failed", "kind", ports.KindOf(err), "err", err)
 	return nil
 }

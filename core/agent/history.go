@@ -2,8 +2,10 @@ package agent
 
 import (
 	"container/list"
+	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"dragoman/ports"
 )
@@ -13,6 +15,9 @@ const (
 	historyOne   = 512 << 10 // of one
 	// What a conversation and a turn take of which nothing is told, about.
 	rememberedBytes, toldBytes = 512, 320
+	// memoAgain is how long after no memo could be had another is tried, unless a
+	// provider says that a prompt is too long: a try is a long prompt, and paid for.
+	memoAgain = 5 * time.Minute
 )
 
 // history keeps what models are told of the finished turns of conversations that
@@ -25,6 +30,8 @@ type history struct {
 	by    map[ports.Conversation]*list.Element
 	order list.List // of *remembered, the latest first
 	bytes int
+
+	unfolded map[ports.Conversation]time.Time // when no memo could be had, of those within memoAgain
 }
 
 // remembered is what is kept of a conversation.
@@ -88,6 +95,25 @@ func (h *history) put(in ports.Conversation, last string, what recall) {
 	for h.bytes += r.bytes; h.bytes > historyBytes; {
 		h.drop(h.order.Back())
 	}
+}
+
+// notFolded notes that no memo could be had of a conversation.
+func (h *history) notFolded(in ports.Conversation) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.unfolded == nil {
+		h.unfolded = map[ports.Conversation]time.Time{}
+	}
+	maps.DeleteFunc(h.unfolded, func(_ ports.Conversation, at time.Time) bool { return time.Since(at) >= memoAgain })
+	h.unfolded[in] = time.Now()
+}
+
+// mayFold reports whether a memo may be tried again.
+func (h *history) mayFold(in ports.Conversation) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	at, ok := h.unfolded[in]
+	return !ok || time.Since(at) >= memoAgain
 }
 
 func (h *history) drop(e *list.Element) {

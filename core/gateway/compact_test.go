@@ -289,3 +289,21 @@ func TestTurnsWithMemosAreReplayed(t *testing.T) {
 		t.Errorf("only %d memos were replayed", memos)
 	}
 }
+
+func TestASummaryThatCannotBeHadIsNotTriedInEachTurn(t *testing.T) {
+	k := newTalk(t, 8000)
+	k.clerk.dumb = func() (ports.ModelReply, error) {
+		return ports.ModelReply{}, ports.Errorf(ports.KindRefused, "clerk", "the filter does not let this through")
+	}
+	for range 20 {
+		k.says(strings.Repeat("I walked along the river and thought about nothing much. ", 20))
+	}
+	if k.clerk.asked != 1 {
+		t.Errorf("%d summaries were asked for", k.clerk.asked)
+	}
+	k.clerk.dumb = nil
+	if got := k.says("/compact"); !strings.HasPrefix(got, "Compacted: ") {
+		t.Errorf("when the person wants it, it says %q", got)
+	}
+	k.sane()
+}
