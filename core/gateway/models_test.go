@@ -93,6 +93,7 @@ func withModels(t *testing.T, list ...*played) *world {
 }
 
 func TestWhatIsTriedAgainAndWhatIsAskedElsewhere(t *testing.T) {
+	t.Parallel()
 	const sorry = "Reference: "
 	for _, c := range []struct {
 		name          string
@@ -133,6 +134,7 @@ func TestWhatIsTriedAgainAndWhatIsAskedElsewhere(t *testing.T) {
 }
 
 func TestAWaitThatTheProviderNamesIsKept(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m := &played{name: "m", acts: []act{{err: &ports.Error{Kind: ports.KindRateLimited, Op: "model", RetryAfter: 20 * time.Second}}, {text: "hi"}}}
 		w := withModels(t, m)
@@ -151,6 +153,7 @@ func TestAWaitThatTheProviderNamesIsKept(t *testing.T) {
 }
 
 func TestAModelThatFailsInARowIsLeftAloneByAll(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		first, second := &played{name: "first", acts: []act{fails(ports.KindTemporary)}}, &played{name: "second", acts: []act{{text: "other"}}}
 		w := withModels(t, first, second)
@@ -201,6 +204,7 @@ func TestEmptyRepliesTakeAModelFromNobody(t *testing.T) {
 }
 
 func TestWhatAPersonStopsIsNoFailureOfTheModel(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.model.reply = func(ctx context.Context, _ ports.ModelRequest) (ports.ModelReply, error) {
@@ -221,6 +225,7 @@ func TestWhatAPersonStopsIsNoFailureOfTheModel(t *testing.T) {
 }
 
 func TestAToolThatTheProviderRefusesIsLeftOut(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		refuses := func(name string) act {
 			return act{err: &ports.Error{Kind: ports.KindInvalid, Op: "model", Err: &ports.RefusedTool{Name: name, Err: errors.New("bad schema")}}}
@@ -234,6 +239,7 @@ func TestAToolThatTheProviderRefusesIsLeftOut(t *testing.T) {
 			c.Tell = func(_ context.Context, key, _ string) { told = append(told, key) }
 		}
 		w.start()
+		synctest.Wait() // until the tools are there: a refused one is to be among them
 		w.chat.say(t, "ann", "hello")
 		w.within(time.Second, "ann", "hi")
 		w.chat.say(t, "ann", "again")
@@ -256,6 +262,7 @@ func TestAToolThatTheProviderRefusesIsLeftOut(t *testing.T) {
 }
 
 func TestAFallbackIsSaidOnceInARow(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		first, second := &played{name: "first", acts: []act{fails(ports.KindUnauthorized)}}, &played{name: "second", acts: []act{{text: "other"}}}
 		w := withModels(t, first, second)
@@ -272,6 +279,7 @@ func TestAFallbackIsSaidOnceInARow(t *testing.T) {
 }
 
 func TestTheModelThatAConversationChoseIsAskedFirst(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		first, second := &played{name: "first", acts: []act{{text: "one"}}}, &played{name: "second", acts: []act{{text: "two"}}}
 		w := withModels(t, first, second)
@@ -294,6 +302,7 @@ func TestTheModelThatAConversationChoseIsAskedFirst(t *testing.T) {
 }
 
 func TestAToolThatFailsEndsTheTurnWhereTheAdminWantsThat(t *testing.T) {
+	t.Parallel()
 	for tool, want := range map[string]string{"srv__fails": "I stopped because a tool that I needed failed: srv__fails.", "srv__never": "done", "srv__read_a": "done"} {
 		t.Run(tool, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
