@@ -43,6 +43,7 @@ func TestUsageAndAYesAreBookedWithTheirRowsWhereverItFails(t *testing.T) {
 // A turn has its time for each activation, for what it does and not for what it
 // waits for: a person may take as long as the question stands.
 func TestATurnsTimeIsItsOwn(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.opt.Ask.Expires = time.Hour
@@ -66,6 +67,7 @@ func TestATurnsTimeIsItsOwn(t *testing.T) {
 // A turn whose time is over says so at that moment, whatever it is at; what was
 // open then is told to the model as unknown, and what it did is kept.
 func TestATurnsTimeIsOverForWhateverItIsAt(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		reply func(context.Context, ports.ModelRequest) (ports.ModelReply, error)
 		kinds string // of the journal

@@ -125,6 +125,7 @@ func (m moment) answering(_ context.Context, r ports.ModelRequest) (ports.ModelR
 }
 
 func TestWhatComesOfAMessageWhileATurnRuns(t *testing.T) {
+	t.Parallel()
 	for _, c := range busyCases {
 		t.Run(fmt.Sprintf("%s %s", cmp.Or(string(c.mode), "stop"), c.at), func(t *testing.T) {
 			var recorded []ports.Recording
@@ -219,6 +220,7 @@ func (c busyCase) compare(t *testing.T, w *world) {
 // In a group that waits for several people each message has its turn: what waited
 // behind somebody else's when a turn began does not end it.
 func TestAnInterruptIsOfWhatIsWrittenWhileATurnRuns(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.agent = func(a *agent.Config) { a.Busy = ports.BusyInterrupt }

@@ -119,6 +119,7 @@ func TestTheModeIsShownAndChosen(t *testing.T) {
 }
 
 func TestWhatIsSaidInABurstIsOneTurnWhereItIsCollected(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.model.reply = echo
@@ -154,6 +155,7 @@ func TestWhatIsSaidInABurstIsOneTurnWhereItIsCollected(t *testing.T) {
 }
 
 func TestARestartDoesNotMakeAPersonWaitAnew(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		twoAgents(w)
@@ -179,6 +181,7 @@ func TestARestartDoesNotMakeAPersonWaitAnew(t *testing.T) {
 
 // In a group another's message ends the wait: what comes behind it could not join.
 func TestOthersDoNotWaitForOnesSilence(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		twoAgents(w)

@@ -25,6 +25,7 @@ func takes(d time.Duration) func(context.Context, ports.ModelRequest) (ports.Mod
 // A stop lets the turns that run come to their end and says what they have to say;
 // a turn that waits for a slot, or whose message came too late, is the next life's.
 func TestADrainEndsWhatRunsAndBeginsNothing(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.opt.Turns = 1
@@ -72,6 +73,7 @@ func TestADrainEndsWhatRunsAndBeginsNothing(t *testing.T) {
 // What is not done when the drain's time is over is left to the journal: nobody is
 // told of it, and the next life goes on as if nothing had been.
 func TestADrainThatIsOverLeavesTheRestToTheJournal(t *testing.T) {
+	t.Parallel()
 	for _, tool := range []string{"slow", "read_a", "write_a"} {
 		t.Run(tool, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -121,6 +123,7 @@ func TestADrainThatIsOverLeavesTheRestToTheJournal(t *testing.T) {
 // A drain waits for the answers too: each is posted and marked before the end, and
 // none is posted again by the next life.
 func TestADrainWaitsForTheAnswers(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		c := &slowSends{chat: w.chat, takes: time.Second}

@@ -278,6 +278,7 @@ func TestAStopAgainstAYesHasOneOutcome(t *testing.T) {
 // What answers a question whose turn is over is no answer: a press is dropped, a
 // typed yes is a message as any other.
 func TestAnAnswerAfterTheEndOfItsTurnIsNone(t *testing.T) {
+	t.Parallel()
 	for name, end := range map[string]func(w *world, q post){
 		"answered":   func(w *world, q post) { w.chat.batch(w.t, q.pressed("ann", "no")) },
 		"superseded": func(w *world, _ post) { w.chat.say(w.t, "ann", "other") },

@@ -44,6 +44,7 @@ func (f *floor) turns() int {
 // In a conversation of hundreds of people who each say something, another
 // conversation has its turn after one of the noisy one, at most, for each slot.
 func TestANoisyConversationDoesNotHoldUpAnother(t *testing.T) {
+	t.Parallel()
 	for _, slots := range []int{1, 2} {
 		t.Run(fmt.Sprint(slots), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -86,6 +87,7 @@ func onTheFloor(t *testing.T, slots int) (*world, *floor) {
 
 // One person's flood in one chat is few turns, and holds nobody up.
 func TestOnePersonsFloodIsFewTurns(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w, f := onTheFloor(t, 1)
 		for i := range 600 {
@@ -110,6 +112,7 @@ func TestOnePersonsFloodIsFewTurns(t *testing.T) {
 // One person who speaks in many conversations has one turn in each before somebody
 // who came later, and never a second one.
 func TestOneWithManyConversationsTakesTheirTurnsLikeAnybody(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w, f := onTheFloor(t, 2)
 		const rooms = 40
@@ -142,6 +145,7 @@ func TestOneWithManyConversationsTakesTheirTurnsLikeAnybody(t *testing.T) {
 // After a kill the first sweep takes every conversation that has work, however
 // many there are, and what waits to be sent as well.
 func TestTheFirstSweepTakesAllThatWasLeft(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		const chats = 700
@@ -178,6 +182,7 @@ func TestTheFirstSweepTakesAllThatWasLeft(t *testing.T) {
 // So many questions expire at once that one sweep does not take them all: the next
 // ones do.
 func TestManyQuestionsExpireTogether(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		const chats = 300

@@ -30,6 +30,7 @@ func replying(from, text string, to post) ports.Message {
 // In a group a question is answered by its person alone: not by a press, a reply
 // or a stop of somebody else, and not by its person's own yes to somebody else.
 func TestInAGroupAQuestionIsItsPersonsAlone(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w, q := theQuestion(t)
 		w.chat.batch(t, q.pressed("bob", "yes"), replying("bob", "yes", q), inGroup("bob", "/stop"), inGroup("eve", "no"))
@@ -54,6 +55,7 @@ func TestInAGroupAQuestionIsItsPersonsAlone(t *testing.T) {
 // The first message of somebody else brings the question's end near, and no later
 // one moves it: nobody waits longer than the group's time for a silent person.
 func TestInAGroupOthersWaitForAQuestionNoLongerThanSaid(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w, q := theQuestion(t)
 		time.Sleep(10 * time.Minute) // alone, it may take as long as questions may
@@ -91,6 +93,7 @@ func TestInAGroupOthersWaitForAQuestionNoLongerThanSaid(t *testing.T) {
 // Order is kept: what its person says instead joins the turn, what others said
 // before that comes behind it, one turn for each run of one person's messages.
 func TestInAGroupTurnsKeepTheOrderOfTheirPeople(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w, _ := theQuestion(t)
 		for _, m := range []ports.Message{inGroup("bob", "2"), inGroup("bob", "3"), inGroup("eve", "4"), inGroup("bob", "5"),
@@ -113,6 +116,7 @@ func TestInAGroupTurnsKeepTheOrderOfTheirPeople(t *testing.T) {
 // Threads of a chat are conversations of their own: a question in one waits for
 // nobody in another.
 func TestThreadsOfAGroupDoNotWaitForOneAnother(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w, q := theQuestion(t)
 		m := inGroup("ann", "hello")

@@ -53,6 +53,7 @@ func (w *world) within(d time.Duration, chat string, want ...string) {
 }
 
 func TestAToolThatPanicsIsAResultAndALine(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		log := w.logged()
@@ -73,6 +74,7 @@ func TestAToolThatPanicsIsAResultAndALine(t *testing.T) {
 // A tool that ignores its context costs its own conversation the turn's time, and
 // nobody else anything; what is left of it is counted.
 func TestAToolThatIgnoresItsContextIsLeftBehind(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := withToken(t)
 		log := w.logged()
@@ -104,6 +106,7 @@ func TestAToolThatIgnoresItsContextIsLeftBehind(t *testing.T) {
 // A send that ignores its context is given up at its deadline and the grace, and
 // made again; the other chats do not notice.
 func TestASendThatIgnoresItsContextIsMadeAgain(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := withToken(t)
 		w.model.reply = byWord
@@ -205,6 +208,7 @@ func (s *stuckStore) Delivered(ctx context.Context, l ports.Lease, id string, r 
 // A call of the store that ignores its context holds up its own conversation for
 // its deadline and the grace at most, and no other one at all.
 func TestAStoreCallThatIgnoresItsContextIsGivenUp(t *testing.T) {
+	t.Parallel()
 	for _, call := range []string{"load", "history", "record", "finish", "pending", "delivered"} {
 		t.Run(call, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

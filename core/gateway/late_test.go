@@ -50,6 +50,7 @@ func (s *slowCommit) Claim(ctx context.Context, n int) ([]ports.Lease, error) {
 // The platform tells again until it hears that the message was taken. What was
 // stored meanwhile is answered.
 func TestAMessageThatIsStoredTooLateForItsCallerIsAnswered(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.model.reply = echo
@@ -68,6 +69,7 @@ func TestAMessageThatIsStoredTooLateForItsCallerIsAnswered(t *testing.T) {
 }
 
 func TestAConversationThatIsClaimedTooLateForItsCallerGoesOn(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.opt.Drain = time.Millisecond
@@ -90,6 +92,7 @@ func TestAConversationThatIsClaimedTooLateForItsCallerGoesOn(t *testing.T) {
 
 // A stop is heard behind more messages than one look at the inbox gives.
 func TestAStopBehindAFloodIsHeard(t *testing.T) {
+	t.Parallel()
 	for name, who := range map[string]func(int) string{"of one's own": func(int) string { return "ann" }, "of others": func(i int) string { return fmt.Sprint("p", i) }} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -150,6 +153,7 @@ func (s *stuckWrites) Record(ctx context.Context, l ports.Lease, c ports.Change)
 }
 
 func TestADrainDoesNotHangOnAStoreThatIsStuck(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.model.reply = calls("srv__read_a")

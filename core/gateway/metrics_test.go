@@ -261,6 +261,7 @@ func TestWithoutATokenNobodyReadsMetrics(t *testing.T) {
 
 // A model that ignores its context is given up, counted and logged; its end is counted too.
 func TestACallThatIsGivenUpIsCounted(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := withToken(t)
 		log := w.logged()

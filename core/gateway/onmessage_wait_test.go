@@ -34,6 +34,7 @@ func waiting(t *testing.T) *world {
 }
 
 func TestWithWaitAMessageWaitsForTheQuestion(t *testing.T) {
+	t.Parallel()
 	const both = "answer to: one\n\ntwo"
 	for name, c := range map[string]struct {
 		do   func(w *world)
@@ -115,6 +116,7 @@ func TestWithWaitAMessageBeforeTheQuestionWaitsForIt(t *testing.T) {
 // Wait holds in a group too: what its person writes waits, what others write waits
 // no longer than the group's time.
 func TestWithWaitOthersWaitNoLongerThanTheGroups(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.opt.Ask.OnMessage = ask.Wait

@@ -162,6 +162,7 @@ func last(t *testing.T, w *world, of int) string {
 }
 
 func TestAnAnswerThatComesTooLateIsDropped(t *testing.T) {
+	t.Parallel()
 	for name, change := range map[string]func(*gateway.Options){"running meanwhile": nil, "away meanwhile": func(*gateway.Options) {}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -201,6 +202,7 @@ func TestAnAnswerThatComesTooLateIsDropped(t *testing.T) {
 
 // Answers arrive at the very moment at which the questions expire.
 func TestOfAnAnswerAndAnExpiryOneWins(t *testing.T) {
+	t.Parallel()
 	const people, expires = 120, 10 * time.Minute
 	early, late := 0, 0
 	for range 5 {
@@ -264,6 +266,7 @@ func TestOfAnAnswerAndAnExpiryOneWins(t *testing.T) {
 // A channel that is taken out of the config and put back finds its questions as
 // they were, and harms nobody meanwhile.
 func TestAParkedTurnOfAChannelThatIsAwayHarmsNobody(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.opt.Ask.Expires = 100 * time.Hour

@@ -80,6 +80,7 @@ func policy(p ports.Policy) func(*world, *gateway.Options) {
 
 // What the admin, or the server, changes while a turn waits counts when it goes on.
 func TestAYesIsWeighedAgainstWhatHoldsNow(t *testing.T) {
+	t.Parallel()
 	from := func(change func([]ports.ToolPort) []ports.ToolPort) func(*world, *gateway.Options) {
 		return func(w *world, o *gateway.Options) { o.Sources[0].Port = source{w.tools, change} }
 	}
@@ -140,6 +141,7 @@ func TestAYesIsWeighedAgainstWhatHoldsNow(t *testing.T) {
 // The person said yes to what they were shown: a model that would say something
 // else by now is not asked.
 func TestAYesIsForTheCallThatWasShown(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		asks := func(args string) func(context.Context, ports.ModelRequest) (ports.ModelReply, error) {
@@ -175,6 +177,7 @@ func TestAYesIsForTheCallThatWasShown(t *testing.T) {
 
 // What the person does about a question counts in the next life as in the same one.
 func TestAQuestionIsAnsweredAfterARestart(t *testing.T) {
+	t.Parallel()
 	const superseded = "Not run: the person did not answer the question whether it may run."
 	for name, c := range map[string]struct {
 		wait bool
@@ -230,6 +233,7 @@ func TestAQuestionIsAnsweredAfterARestart(t *testing.T) {
 // In a group another person's message waits for the question, for group_wait,
 // whoever runs meanwhile.
 func TestAQuestionInAGroupIsNotWaitedForLongAfterARestart(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.opt.Ask.Expires, w.opt.Ask.GroupWait = 100*time.Hour, 2*time.Minute

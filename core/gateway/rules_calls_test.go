@@ -125,6 +125,7 @@ func (s *refusing) Record(ctx context.Context, l ports.Lease, c ports.Change) er
 // While the start of a call cannot be stored the call does not begin, be it one
 // that only reads.
 func TestNoCallBeginsBeforeItsStartIsStored(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.model.reply = calls("srv__read_a", "srv__write_a")

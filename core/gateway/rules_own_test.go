@@ -25,6 +25,7 @@ const misowned = `SELECT COUNT(*) FROM conv c WHERE (c.owner IS NOT NULL) <> (
 // those that have work: the commit that gives work claims, the one that takes the
 // last of it releases, and none does so a moment later.
 func TestAConversationIsOwnedExactlyWhileItHasWork(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.opt.Ask.Expires = 10 * time.Minute

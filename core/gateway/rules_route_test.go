@@ -52,6 +52,7 @@ func asJSON(v any) string {
 }
 
 func TestRoutingIsPure(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.model.reply = byTheirWord

@@ -36,6 +36,7 @@ func TestAStopIsARowOfTheTurnThatItEnds(t *testing.T) {
 // then is recorded; those that say nothing are cancelled, and the model is told
 // that nobody knows what they did.
 func TestAStopGrantsOpenCallsHalfASecond(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		late    time.Duration // how long after its context ended the call comes home
 		told    time.Duration // when the person hears that it stopped
@@ -151,6 +152,7 @@ func (s *usurped) Delivered(ctx context.Context, l ports.Lease, id string, r por
 // A turn whose lease is lost leaves at once: it waits for no call, also for one
 // that heeds no context, and it writes and says nothing, then or later.
 func TestATurnThatLostItsLeaseLeavesAtOnce(t *testing.T) {
+	t.Parallel()
 	for _, at := range []string{"a tool", "the model"} {
 		t.Run(at, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -197,6 +199,7 @@ func TestATurnThatLostItsLeaseLeavesAtOnce(t *testing.T) {
 // A model that heeds no context is left behind at a stop; what it says later
 // reaches neither the chat nor the journal.
 func TestAModelThatIsLeftBehindSaysNothingMore(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.chat.traits.EditEvery = time.Second

@@ -167,6 +167,7 @@ func (r *reconnects) Reconnect(ctx context.Context) error {
 }
 
 func TestReconnectTellsWhatCameOfIt(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		good := &reconnects{plain: &plain{}, phase: ports.PhaseReady}
 		bad := &reconnects{plain: &plain{}, phase: ports.PhaseDegraded}

@@ -61,6 +61,7 @@ func (p *priced) Generate(ctx context.Context, r ports.ModelRequest, onText func
 // side by side, and with two agents. It is not passed by a cent, and the last
 // request before it is an answer.
 func TestACapOnAPersonIsNotPassed(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []ports.Busy{ports.BusyQueue, ports.BusySteer, ports.BusyInterrupt, ports.BusyCollect} {
 		t.Run(string(mode), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { spendAll(t, mode) })
@@ -134,6 +135,7 @@ func spendAll(t *testing.T, mode ports.Busy) {
 }
 
 func TestWithACapAModelWithoutAPriceIsNotAsked(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		free, known := &played{name: "free", acts: []act{{text: "free"}}}, &played{name: "known", acts: []act{{text: "known"}}, facts: ports.ModelFacts{Price: &ports.Price{}}}
 		for _, c := range []struct {
@@ -161,6 +163,7 @@ func TestWithACapAModelWithoutAPriceIsNotAsked(t *testing.T) {
 // A reply that could be so long that the whole day's budget is not enough for it is
 // asked for as a shorter one.
 func TestALongestReplyBeyondTheBudgetIsAskedForShorter(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m := &played{name: "m", acts: []act{{text: "hi", used: ports.Tokens{Input: 2000, Output: 30}}},
 			facts: ports.ModelFacts{MaxTokens: 8192, Price: &ports.Price{Input: 5, CachedInput: 5, CacheWrite: 5, Output: 75}}}

@@ -31,6 +31,7 @@ func (absent) Run(ctx context.Context, reg ports.Registrar) error {
 }
 
 func TestTheStatusTellsWhatAConversationIsAt(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.model.reply = byTheirWord
@@ -79,6 +80,7 @@ func TestWhatConcernsTheWholeGatewayIsForAdminsInPrivate(t *testing.T) {
 }
 
 func TestAModelThatKeepsFailingIsToldOf(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		main, _ := twoAgents(w)

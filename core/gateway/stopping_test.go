@@ -258,6 +258,7 @@ func scenes() []*scene {
 // TestAStopTakesNoLongerThanItMayAndLosesNothing stops the gateway in the middle of
 // each scene, in each way, and looks at what the chat shows after the next start.
 func TestAStopTakesNoLongerThanItMayAndLosesNothing(t *testing.T) {
+	t.Parallel()
 	for way, at := range map[string]struct {
 		drain, second time.Duration
 		most          func(*scene) time.Duration
@@ -368,6 +369,7 @@ func (s *scene) finish(t *testing.T, w *world) {
 // A platform that delivers while the gateway stops hears "received" only of what
 // is stored, and delivers the rest again: each message is answered once.
 func TestAMessageThatComesWhileTheGatewayStopsIsAnsweredOnce(t *testing.T) {
+	t.Parallel()
 	for _, busy := range []bool{false, true} {
 		t.Run(fmt.Sprintf("busy %v", busy), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

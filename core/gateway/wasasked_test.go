@@ -12,6 +12,7 @@ import (
 // What the person said about a call counts, also where the admin would not have it
 // asked about any more.
 func TestANoCountsThoughItIsAllowedNow(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		say  string
 		want string
