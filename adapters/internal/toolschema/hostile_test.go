@@ -40,6 +40,7 @@ func TestWhatIsLargeInOnePlaceIsNotPaidForInAll(t *testing.T) {
 		"itself":            `{"anyOf":[{"$ref":"#/$defs/L"},` + many(300, `{"properties":{"n#":{"$ref":"#/$defs/L"}}}`) + `]}`,
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			for _, rest := range []string{
 				`"properties":{` + everywhere + `}`,
 				`"oneOf":[` + strings.TrimSuffix(strings.Repeat(`{"$ref":"#/$defs/L"},`, 3000), ",") + `]`,
