@@ -46,6 +46,28 @@ func startHostile(t testing.TB, ofModel, servers, more string) *hostile {
 	return &hostile{gateway: g, tg: tg, model: model}
 }
 
+// firstAlone is the first chat of startEachAlone.
+const firstAlone = 2000
+
+// startEachAlone is startHostile with a model for each of n chats, which are all the
+// same server: one model that fails in one chat after another is left alone.
+func startEachAlone(t testing.TB, n int, ofModel string) *hostile {
+	t.Helper()
+	tg := telegram.New(telegram.Options{})
+	t.Cleanup(tg.Close)
+	model := startBadModel(t)
+	var models, agents, chats strings.Builder
+	for i := range n {
+		fmt.Fprintf(&models, `"m%d": {"type": "openai", "base_url": %s, "model": "m", "api_key": %s%s}, `, i, quoted(model.URL), quoted(modelKey), ofModel)
+		fmt.Fprintf(&agents, `"a%d": {"models": ["m%d"]}, `, i, i)
+		fmt.Fprintf(&chats, `"%d": {"agent": "a%d"}, `, firstAlone+i, i)
+	}
+	config := hostileConfig(tg, model, ofModel, "", `"agents": {`+agents.String()+`"main": {"models": ["main"]}},`)
+	config = strings.Replace(config, `"models": {`, `"models": {`+models.String(), 1)
+	config = strings.Replace(config, `"sends_in_flight": 64`, `"sends_in_flight": 64, "chats": {`+chats.String()+`}`, 1)
+	return &hostile{gateway: startGateway(t, config), tg: tg, model: model}
+}
+
 // reference is how a failure ends in a chat.
 var reference = regexp.MustCompile(`(?s)^[A-Z][^\n]*[.]\n\nReference: ([a-z2-7]{6})$`)
 
@@ -184,11 +206,12 @@ var modelFaults = []struct {
 	name  string
 	act   act
 	want  func(string) error
-	tries int // how often it is asked at most; 0 = three times
+	tries int  // how often it is asked at most; 0 = three times
+	rests bool // and it wants to be left alone for longer than the test
 }{
 	{name: "429 for ever", act: bare(429, `{"error":{"message":"slow down $KEY","type":"requests","code":"rate_limit_exceeded"}}`), want: failure("overloaded")},
 	{name: "429 with a wait", act: untilTry(3, bare(429, `{"error":{"message":"$KEY"}}`, "Retry-After: 1"), says200("At last.")), want: is("At last.")},
-	{name: "429 with a wait of an hour", act: bare(429, `{"error":{"message":"$KEY"}}`, "Retry-After: 3600"), want: failure("overloaded"), tries: 1},
+	{name: "429 with a wait of an hour", act: bare(429, `{"error":{"message":"$KEY"}}`, "Retry-After: 3600"), want: failure("overloaded"), tries: 1, rests: true},
 	{name: "429 with a wait of nonsense", act: bare(429, `$KEY`, "Retry-After: soon"), want: failure("overloaded")},
 	{name: "429 of an empty account", act: bare(429, `{"error":{"message":"$KEY","type":"insufficient_quota","code":"insufficient_quota"}}`), want: failure("key"), tries: 1},
 	{name: "500", act: bare(500, `{"error":{"message":"$KEY","type":"server_error"}}`), want: failure("cannot be reached")},
@@ -206,21 +229,21 @@ var modelFaults = []struct {
 	{name: "204", act: bare(204, ``), want: failure("broke off")},
 	{name: "[DONE] alone", act: bare(200, "data: [DONE]\n\n", eventStream), want: failure("broke off")},
 	{name: "a stream that says nothing", act: bare(200, wholeText(""), eventStream), want: failure("broke off")},
-	{name: "a frame of nonsense", act: bare(200, chunk(map[string]any{"content": "Hel"}, "")+"data: {\"choices\":[{]}\n\n", eventStream), want: failure("broke off"), tries: 1},
+	{name: "a frame of nonsense", act: bare(200, chunk(map[string]any{"content": "Hel"}, "")+"data: {\"choices\":[{]}\n\n", eventStream), want: failure("broke off")},
 	{name: "frames of wrong types", act: bare(200, `data: {"choices":{"index":"x"}}`+"\n\ndata: 7\n\ndata: null\n\n", eventStream), want: failure("broke off")},
-	{name: "an error in the stream", act: bare(200, chunk(map[string]any{"content": "Hel"}, "")+`data: {"error":{"message":"$KEY","type":"overloaded_error"}}`+"\n\n", eventStream), want: failure("cannot be reached"), tries: 1},
+	{name: "an error in the stream", act: bare(200, chunk(map[string]any{"content": "Hel"}, "")+`data: {"error":{"message":"$KEY","type":"overloaded_error"}}`+"\n\n", eventStream), want: failure("cannot be reached")},
 	{name: "a filter in the stream", act: bare(200, chunk(map[string]any{"content": "Hel"}, "")+chunk(map[string]any{}, "content_filter"), eventStream), want: failure("declined"), tries: 1},
-	{name: "a stream without an end", act: bare(200, chunk(map[string]any{"content": "Hel"}, ""), eventStream), want: failure("broke off"), tries: 1},
+	{name: "a stream without an end", act: bare(200, chunk(map[string]any{"content": "Hel"}, ""), eventStream), want: failure("broke off")},
 	{name: "a call without a name", act: bare(200, `data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c","function":{"arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`+"\n\n", eventStream), want: failure("broke off")},
 	{name: "invalid UTF-8", act: bare(200, strings.Replace(wholeText("A\u0001B"), `\u0001`, "\xff\xfe", 1), eventStream), want: matches("^A\uFFFD+B$")},
 	{name: "deep JSON", act: bare(200, `data: {"choices":[],"x":`+strings.Repeat("[", 200_000)+strings.Repeat("]", 200_000)+"}\n\n", eventStream), want: failure("broke off")},
 	{name: "a hang before the first byte", act: stalls("", 0), want: failure("too long to answer")},
-	{name: "a hang in the middle", act: stalls(chunk(map[string]any{"content": "Hel"}, ""), 0), want: failure("too long to answer"), tries: 1},
+	{name: "a hang in the middle", act: stalls(chunk(map[string]any{"content": "Hel"}, ""), 0), want: failure("too long to answer")},
 	{name: "a hang inside a frame", act: stalls("data: {\"choi", 0), want: failure("too long to answer")},
 	{name: "comments and nothing else", act: stalls("", 50*time.Millisecond), want: failure("too long to answer")},
-	{name: "comments after a beginning", act: stalls(chunk(map[string]any{"content": "Hel"}, ""), 50*time.Millisecond), want: failure("too long to answer"), tries: 1},
+	{name: "comments after a beginning", act: stalls(chunk(map[string]any{"content": "Hel"}, ""), 50*time.Millisecond), want: failure("too long to answer")},
 	{name: "a line without an end", act: pours("data: ", strings.Repeat("x", 64<<10)), want: matches(`(?s)(broke off|took too long).*Reference: `)},
-	{name: "an answer without an end", act: pours("", chunk(map[string]any{"content": strings.Repeat("endless ", 4<<10)}, "")), want: matches(`(?s)(broke off|took too long).*Reference: `), tries: 1}, // whichever limit is met first
+	{name: "an answer without an end", act: pours("", chunk(map[string]any{"content": strings.Repeat("endless ", 4<<10)}, "")), want: matches(`(?s)(broke off|took too long).*Reference: `)}, // whichever limit is met first
 	{name: "a closed door", act: func(http.ResponseWriter, *http.Request, prompt) { panic(http.ErrAbortHandler) }, want: failure("cannot be reached")},
 }
 
@@ -241,10 +264,10 @@ func untilTry(n int, before, then act) act {
 // its reference, and the next message is answered. The model's deadlines are short,
 // so the test runs alone.
 func TestEveryFaultOfAModelIsOnePlainOutcome(t *testing.T) {
-	h := startHostile(t, `, "idle_timeout": "1s", "timeout": "2s"`, "", "")
+	h := startEachAlone(t, len(modelFaults), `, "idle_timeout": "1s", "timeout": "2s"`)
 	users := make([]*telegram.User, len(modelFaults))
 	for i, c := range modelFaults {
-		users[i] = h.tg.User(int64(2000+i), "Ann")
+		users[i] = h.tg.User(int64(firstAlone+i), "Ann")
 		h.model.On(c.name, c.act)
 		users[i].Say(c.name)
 	}
@@ -255,9 +278,16 @@ func TestEveryFaultOfAModelIsOnePlainOutcome(t *testing.T) {
 			if m := reference.FindStringSubmatch(text); m != nil {
 				references[m[1]] = c.name
 			}
+			next := is("Fine.")
+			if c.rests {
+				next = failure("overloaded")
+			}
 			users[i].Say("and now?")
-			h.outcome(t, users[i], 2, is("Fine."))
-			h.only(t, users[i], text, "Fine.")
+			then := h.outcome(t, users[i], 2, next)
+			if m := reference.FindStringSubmatch(then); m != nil {
+				references[m[1]] = c.name
+			}
+			h.only(t, users[i], text, then)
 			most := c.tries
 			if most == 0 {
 				most = 3
