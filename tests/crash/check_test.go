@@ -55,20 +55,24 @@ func (p *play) check() {
 	if p.results, err = p.rows.results(); err != nil {
 		p.fault("the results cannot be read: %v", err)
 	}
+	p.results = slices.DeleteFunc(p.results, func(r result) bool { return strings.HasPrefix(r.text, nothingFound) })
 	p.checkEffects()
 	p.checkKeys()
 	p.checkAsked()
 	p.checkPosts()
+	if spent, err := p.rows.count(`SELECT COALESCE(MAX(cost), 0) FROM (SELECT SUM(cost) AS cost FROM usage GROUP BY person)`); err != nil || p.d.limit > 0 && spent > int(p.d.limit) {
+		p.fault("a person spent %d of %d (%v)", spent, p.d.limit, err)
+	}
 }
 
 // checkEffects holds tools that are not to run twice to it, and results to what ran.
 func (p *play) checkEffects() {
-	for call, tool := range p.d.calls {
+	for _, tool := range p.d.calls {
 		ran := p.world.ran(tool)
 		if unsafe(tool) && ran > 1+p.people.again {
 			p.fault("%s ran %d times, and was to run again %d times", tool, ran, p.people.again)
 		}
-		if ran == 0 && p.results[call].outcome == string(ports.CallOK) {
+		if ran == 0 && slices.ContainsFunc(p.results, func(r result) bool { return r.tool == tool && r.outcome == string(ports.CallOK) }) {
 			p.fault("%s has a result and never ran", tool)
 		}
 	}
@@ -113,7 +117,7 @@ func (p *play) checkAsked() {
 				begun[l.rest]++
 				open[l.rest]++
 			case l.name == factRecorded:
-				open[p.recorded(l.rest)]--
+				open[l.rest]--
 			}
 		}
 		if life[len(life)-1].kind == lineDead {
@@ -126,7 +130,7 @@ func (p *play) checkAsked() {
 		once := 1
 		if what == reply {
 			once, _ = p.rows.count(`SELECT COUNT(*) FROM step WHERE kind IN ('reply', 'memo')`)
-			if p.people.stopped {
+			if p.people.also {
 				once++ // its request may be given up
 			}
 		}
@@ -134,15 +138,6 @@ func (p *play) checkAsked() {
 			p.fault("%s was asked for %d times: %d are recorded, and lives died with %d", what, n, once, again[what])
 		}
 	}
-}
-
-// recorded is what a recorded row ends.
-func (p *play) recorded(about string) string {
-	var call int
-	if _, err := fmt.Sscanf(about, "result %d", &call); err == nil && call < len(p.d.calls) {
-		return p.d.calls[call]
-	}
-	return about
 }
 
 // checkPosts compares what the rows say was posted with what the chats show: no
@@ -205,7 +200,7 @@ func postedAs(m telegram.Sent) string { return fmt.Sprintf("%d/%d", m.Chat, m.ID
 // posts are the bot's messages, chat by chat.
 func (p *play) posts() []telegram.Sent {
 	list := p.world.tg.Sent(personID)
-	return append(list, p.world.tg.Sent(bossID)...)
+	return append(append(list, p.world.tg.Sent(bossID)...), p.world.tg.Sent(otherID)...)
 }
 
 // remembered are the prompts of the last message: what the model was told of all
@@ -236,6 +231,11 @@ func (p *play) compare(calm *play) {
 		p.fault("the model was never asked about the last message")
 	}
 	for _, got := range all {
+		got = withoutSearches(got)
+		if p.d.joins && len(got) == len(want)-1 && p.visible[0] == answerAlso { // it joined: there is one answer less
+			at := slices.IndexFunc(want, func(l line) bool { return l.who == "assistant" && strings.HasPrefix(l.says, answerFirst) })
+			want = slices.Delete(slices.Clone(want), at, at+1)
+		}
 		if len(got) != len(want) {
 			p.fault("the model remembers %d messages, without a death %d:\n%v\n%v", len(got), len(want), got, want)
 			continue
@@ -253,6 +253,18 @@ func (p *play) compare(calm *play) {
 	p.compareChats(calm)
 }
 
+// withoutSearches leaves out the searches that found nothing.
+func withoutSearches(told []line) (list []line) {
+	for _, l := range told {
+		if l.who == "tool" && strings.HasPrefix(l.says, nothingFound) {
+			list = list[:len(list)-1] // its call
+			continue
+		}
+		list = append(list, l)
+	}
+	return list
+}
+
 // mayDiffer reports whether a death can have made the one of the other: the
 // outcome of a call that was cut off is unknown, as its row says, and its person
 // may end the turn for that. call is that of a tool's line.
@@ -263,8 +275,8 @@ func (p *play) mayDiffer(want, got line, call int) bool {
 	switch want.who {
 	case "tool":
 		row := p.results[call]
-		cutOff := row.outcome == string(ports.CallInterrupted) && unsafe(p.d.calls[call])
-		stopped := row.outcome == string(ports.CallCancelled) && slices.Contains(p.d.ends, textStopped)
+		cutOff := row.outcome == string(ports.CallInterrupted) && unsafe(row.tool)
+		stopped := row.outcome == string(ports.CallCancelled) && (slices.Contains(p.d.ends, textStopped) || p.d.busy == ports.BusyInterrupt)
 		return (cutOff || stopped) && strings.HasSuffix(got.says, row.text) // the adapter says before it that the call failed
 	case "assistant":
 		return slices.Contains(p.d.ends, got.says) && slices.Contains(p.d.ends, want.says)
@@ -276,6 +288,9 @@ func (p *play) mayDiffer(want, got line, call int) bool {
 // questions about an unknown outcome.
 func (p *play) compareChats(calm *play) {
 	got, want := p.visible, slices.Clone(calm.visible)
+	if p.d.joins && len(got) == len(want)-1 && len(p.died()) > 0 {
+		want = want[1:]
+	}
 	same := len(got) == len(want)
 	for i := 0; same && i < len(got); i++ {
 		same = got[i] == want[i] || slices.Contains(p.d.ends, got[i]) && slices.Contains(p.d.ends, want[i])

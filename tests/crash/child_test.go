@@ -41,6 +41,9 @@ type life struct {
 	Access  access.Mode
 	Expires time.Duration // of questions
 	Result  int           // bytes of a tool's result that the model reads
+	Busy    ports.Busy
+	Search  int         // tokens of tools above which the model has to search for them; 0 = never
+	Limit   ports.Money // that a person may spend in a day; 0 = none
 }
 
 const (
@@ -113,19 +116,24 @@ func (l life) assemble(db *sqlstore.Store, p *points, log *slog.Logger) (*gatewa
 	if err != nil {
 		return nil, err
 	}
+	facts := ai.Facts()
+	if l.Limit > 0 { // of which a request may take nearly a half, and mostly takes a quarter
+		facts.Price, facts.MaxTokens = &ports.Price{Output: 1000}, 40
+	}
 	return gateway.New(gateway.Options{
+		Usage: db, Caps: gateway.Caps{Person: l.Limit},
 		Store: rec, Audit: &audit{db, p}, Log: log, Turns: 16, Drain: 10 * time.Second,
 		Channels: []gateway.Channel{{Name: channelName, Port: &channel{tg, p}, Agent: "main", SendsInFlight: 8}},
 		Sources: []gateway.Source{
 			{Source: toolbox.Source{Timeout: time.Second}, Port: recordSource("builtin", builtin.New(rec), p)},
 			{Source: toolbox.Source{Name: serverName, Timeout: 15 * time.Second}, Port: recordSource(serverName, server, p)},
 		},
-		Agents: []gateway.Agent{{Config: agent.Config{Name: "main", MaxSteps: 8, TurnTimeout: time.Minute, StaleAfter: time.Hour,
-			Models: []agent.Model{{Name: "m", Port: &model{ai, p}, ContextTokens: llm.ContextTokens, Facts: ai.Facts()}}}}},
+		Agents: []gateway.Agent{{Config: agent.Config{Name: "main", MaxSteps: 8, TurnTimeout: time.Minute, StaleAfter: time.Hour, Busy: l.Busy,
+			Models: []agent.Model{{Name: "m", Port: &model{ai, p}, ContextTokens: llm.ContextTokens, Facts: facts}}}}},
 		Ask: ask.Config{Expires: l.Expires, OnMessage: ask.Supersede, GroupWait: time.Minute},
 		Access: access.Config{Channels: map[string]access.Rules{channelName: {Mode: l.Access, Groups: access.GroupMention}},
 			People: map[string]access.Listed{"boss": {Identities: []string{channelName + ":1"}, Role: ports.RoleAdmin}}},
-		Tools: toolbox.Config{Default: ports.PolicyAllow, ResultBytes: l.Result,
+		Tools: toolbox.Config{Default: ports.PolicyAllow, ResultBytes: l.Result, SearchAbove: l.Search,
 			Policy: map[string]ports.Policy{serverName + "__risky_*": ports.PolicyAsk}},
 	}), nil
 }

@@ -1,11 +1,11 @@
 package crash
 
 import (
-	"slices"
 	"strings"
 	"time"
 
 	"dragoman/core/access"
+	"dragoman/ports"
 	fakemodel "dragoman/tests/fake/model"
 )
 
@@ -13,21 +13,27 @@ import (
 // say first, and ends with one more message, whose prompt shows what is
 // remembered of all before it.
 type drama struct {
-	name     string
-	says     string   // first
-	calls    []string // the tools that the model then wants, all at once
-	streamed bool     // the answer takes long enough to be shown in the making
-	approve  string   // the answer to an approval: a button's label, or a text; "" = none
-	unknown  string   // the same to a question about an unknown outcome
-	stopAt   string   // /stop is said once this tool runs
-	then     string   // said before the last message
-	thenEnds string   // how what is said to that begins
-	ends     []string // how what is said to the first message begins: without a death the first of them
-	expires  time.Duration
-	access   access.Mode
-	result   int
-	stranger bool // an unknown person begins
-	old      bool // another message, written long ago, comes with the first
+	name      string
+	says      string   // first
+	calls     []string // the tools that the model then wants, all at once
+	streamed  bool     // the answer takes long enough to be shown in the making
+	approve   string   // the answer to an approval: a button's label, or a text; "" = none
+	unknown   string   // the same to a question about an unknown outcome
+	at        string   // meanwhile is said once this tool runs; shown = once an answer in the making is shown
+	meanwhile string   // said while the first message is worked on: "/stop", or something new
+	busy      ports.Busy
+	then      string   // said before the last message
+	thenEnds  string   // how what is said to that begins
+	joins     bool     // what is said meanwhile may join after a death, and be the next turn\'s without
+	ends      []string // how what is said to the first message begins: without a death the first of them
+	expires   time.Duration
+	access    access.Mode
+	result    int
+	stranger  bool        // an unknown person begins
+	old       bool        // another message, written long ago, comes with the first
+	finds     bool        // the model has to search for its tools
+	limit     ports.Money // that a person may spend in a day; 0 = none
+	elsewhere bool        // another person says the last message, in a chat of their own
 }
 
 // The buttons of the questions.
@@ -49,8 +55,16 @@ func dramas() []drama {
 		{name: "unknown stops", calls: []string{"pay_c", "read_a"}, unknown: sayStop, ends: []string{answerFirst, textStopped}},
 		{name: "yes", calls: []string{"risky_e", "read_a"}, approve: sayYes, unknown: saySkip},
 		{name: "no", calls: []string{"risky_e"}, approve: sayNo},
-		{name: "stop", calls: []string{"slow_f"}, unknown: saySkip, stopAt: "slow_f", ends: []string{textStopped, answerFirst}},
+		{name: "stop", calls: []string{"slow_f"}, unknown: saySkip, at: "slow_f", meanwhile: "/stop", ends: []string{textStopped, answerFirst}},
 		{name: "stop at a question", calls: []string{"risky_e"}, approve: "/stop", ends: []string{textStopped}},
+		{name: "steer", busy: ports.BusySteer, calls: []string{"wait_g"}, at: "wait_g", meanwhile: sayAlso, ends: []string{answerAlso}},
+		{name: "steer a stream", busy: ports.BusySteer, streamed: true, calls: []string{"read_a"}, joins: true, at: preview, meanwhile: sayAlso, ends: []string{answerAlso}},
+		{name: "interrupt", busy: ports.BusyInterrupt, calls: []string{"stay_h"}, at: "stay_h", meanwhile: sayAlso, ends: []string{answerAlso}},
+		{name: "interrupt at a question", busy: ports.BusyInterrupt, calls: []string{"risky_e"}, approve: sayAlso, meanwhile: sayAlso, ends: []string{answerAlso}},
+		{name: "interrupt a stream", busy: ports.BusyInterrupt, streamed: true, calls: []string{"read_a"}, at: preview, meanwhile: sayAlso, ends: []string{answerAlso}},
+		{name: "collect", busy: ports.BusyCollect, calls: []string{"wait_g"}, at: "wait_g", meanwhile: sayAlso, ends: []string{answerAlso}},
+		{name: "find", finds: true, calls: []string{"read_a"}},
+		{name: "budget", limit: 85e6, calls: []string{"read_a"}, then: "more?", thenEnds: "The budget for today is used up", elsewhere: true},
 		{name: "rather", calls: []string{"risky_e"}, approve: "rather this"},
 		{name: "expires", calls: []string{"risky_e"}, expires: 400 * time.Millisecond},
 		{name: "much", calls: []string{"read_much"}, result: 200},
@@ -88,16 +102,39 @@ const asksSummary = "[The chat gateway asks this"
 
 const textStopped = "Stopped."
 
+// nothingFound begins what a search says that finds nothing, as while its server
+// is not there yet after a death.
+const nothingFound = "Nothing was found."
+
+// What is said while the first message is worked on, and the answer to it.
+const (
+	sayAlso    = "and this"
+	answerAlso = "and this is done."
+)
+
 // reply is what the model says: the calls, then that it is done.
 func (d drama) reply(r fakemodel.Request) fakemodel.Reply {
-	answered := slices.ContainsFunc(r.Messages, func(m fakemodel.Message) bool { return m.Role == "tool" })
+	results := 0
+	for _, m := range r.Messages {
+		if m.Role == "tool" && !strings.HasPrefix(m.Text, nothingFound) {
+			results++
+		}
+	}
 	switch {
 	case strings.HasPrefix(r.Said(), asksSummary):
 		return fakemodel.Reply{Text: "Much was read."}
 	case r.Said() == sayNext:
 		return fakemodel.Reply{Text: answerNext}
-	case answered || len(d.calls) == 0:
-		if d.streamed {
+	case r.Said() == sayAlso:
+		return fakemodel.Reply{Text: answerAlso}
+	case d.finds && results == 0:
+		if r.Last().Role == "tool" { // the server is on its way
+			<-time.After(300 * time.Millisecond)
+		}
+		return fakemodel.Reply{Calls: []fakemodel.Call{{Name: "find_tools", Arguments: `{"query":"` + d.calls[0] + `"}`}}}
+	case d.finds && results == 1: // found, and to be called
+	case results > 0 || len(d.calls) == 0:
+		if d.streamed || d.limit > 0 {
 			return fakemodel.Reply{Text: answerFirst + strings.Repeat(" It took a while to say.", 8)}
 		}
 		return fakemodel.Reply{Text: answerFirst}
@@ -105,6 +142,9 @@ func (d drama) reply(r fakemodel.Request) fakemodel.Reply {
 	var calls []fakemodel.Call
 	for _, tool := range d.calls {
 		calls = append(calls, fakemodel.Call{Name: serverName + "__" + tool, Arguments: `{}`})
+	}
+	if d.limit > 0 {
+		return fakemodel.Reply{Text: strings.Repeat("Let me see. ", 9), Calls: calls}
 	}
 	return fakemodel.Reply{Calls: calls}
 }

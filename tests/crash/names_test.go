@@ -1,6 +1,7 @@
 package crash
 
 import (
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"strings"
@@ -33,6 +34,9 @@ func saysAll(list []ports.Message) string {
 	}
 	return strings.Join(says, "+")
 }
+
+// lastWords begins what a model is told whose answer is the last that there is money for.
+const lastWords = "[The gateway: the budget"
 
 // preview names all that shows an answer in the making: whether it comes to be
 // shown, and how much of it, is up to the clock.
@@ -92,10 +96,19 @@ func (p *points) change(c ports.Change) string {
 	if len(c.Take) > 0 {
 		parts = append(parts, fmt.Sprintf("take %d", len(c.Take)))
 	}
+	calls := ""
 	for _, s := range c.Steps {
 		part := string(s.Kind)
-		if s.Kind == ports.StepStart || s.Kind == ports.StepResult {
-			part += fmt.Sprintf("(%d)", s.Call)
+		switch s.Kind {
+		case ports.StepReply:
+			calls = strings.Join(toolsOf(s), ",")
+			part += "(" + calls + ")"
+		case ports.StepStart, ports.StepResult:
+			tool := p.tool(c.Turn, s.Call)
+			if calls != "" {
+				tool = strings.Split(calls, ",")[s.Call]
+			}
+			part += "(" + tool + ")"
 		}
 		parts = append(parts, part)
 	}
@@ -105,14 +118,37 @@ func (p *points) change(c ports.Change) string {
 	return p.turn(c.Turn) + ": " + strings.Join(parts, " ")
 }
 
+// toolsOf are the tools that a reply's row calls.
+func toolsOf(s ports.Step) (list []string) {
+	var body struct{ Calls []ports.Call }
+	if err := json.Unmarshal(s.Body, &body); err != nil {
+		panic(fmt.Sprintf("a row of a reply makes no sense: %v", err))
+	}
+	for _, c := range body.Calls {
+		list = append(list, bare(c.Name))
+	}
+	return list
+}
+
+// bare is a tool's name as its server has it.
+func bare(tool string) string { return strings.TrimPrefix(tool, serverName+"__") }
+
 // asks names a request by the turn that it is for and what it ends with.
 func asks(r ports.ModelRequest) string {
-	user, last := "", "nothing"
+	user, last, called := "", "nothing", ""
 	for _, e := range r.Entries {
+		if strings.HasPrefix(e.Text, lastWords) {
+			continue // which a request needs not that was made before there were tools
+		}
 		if e.Role == ports.RoleUser {
 			user = e.Text
 		}
-		last = string(e.Role)
+		for _, c := range e.Calls {
+			called = " " + bare(c.Name)
+		}
+		if last = string(e.Role); e.Role == ports.RoleTool {
+			last += called
+		}
 	}
 	if strings.HasPrefix(user, asksSummary) {
 		user = "a summary"

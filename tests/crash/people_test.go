@@ -24,16 +24,16 @@ type people struct {
 	answered map[string]bool // questions
 	texts    int             // said
 	presses  int
-	dropped  int // of the texts: from people who are not let in
-	again    int // times that a call was to run again
-	stopped  bool
+	dropped  int  // of the texts: from people who are not let in
+	again    int  // times that a call was to run again
+	also     bool // what is said meanwhile was said
 	then     bool
 	next     bool
 	givenUp  int       // failures, when the last message was said
 	asked    time.Time // when the admin was last asked to let somebody in
 }
 
-const bossID, personID = 1, 1001
+const bossID, personID, otherID = 1, 1001, 1002
 
 var shownCode = regexp.MustCompile(`approve ([A-Z2-9]{4}-[A-Z2-9]{4})`)
 
@@ -42,6 +42,9 @@ func newPeople(d drama, w *world) *people {
 	p.first = w.tg.User(personID, "Ann")
 	if p.last = p.first; d.stranger && d.access != access.Pairing {
 		p.last = w.tg.User(bossID, "Boss")
+	}
+	if d.elsewhere {
+		p.last = w.tg.User(otherID, "Bob")
 	}
 	return p
 }
@@ -67,9 +70,8 @@ func (p *people) say(who *telegram.User, text string) {
 // approve asks the admin to let in who has a code.
 func (p *people) act(approve func(code string)) (over bool) {
 	sent := p.w.tg.Sent(p.first.ID())
-	if p.d.stopAt != "" && !p.stopped && p.w.ran(p.d.stopAt) > 0 {
-		p.stopped = true
-		p.say(p.first, "/stop")
+	if !p.also && p.isAt(sent) {
+		p.sayAlso()
 	}
 	for _, m := range sent {
 		p.answer(m)
@@ -112,10 +114,24 @@ func (p *people) thenEnds(m telegram.Sent) bool {
 	return isGivenUp(m.Text) || strings.HasPrefix(m.Text, p.d.thenEnds)
 }
 
+// isAt reports whether the first message is where more is said meanwhile.
+func (p *people) isAt(sent []telegram.Sent) bool {
+	if p.d.at == preview {
+		return slices.ContainsFunc(sent, func(m telegram.Sent) bool { return strings.HasSuffix(m.Text, " …") })
+	}
+	return p.d.at != "" && p.w.ran(p.d.at) > 0
+}
+
+func (p *people) sayAlso() {
+	p.also = true
+	p.say(p.first, p.d.meanwhile)
+	p.w.also.Store(true)
+}
+
 // answer presses a button of a question that was not answered before, or says
 // something instead. Who said /stop presses nothing any more.
 func (p *people) answer(m telegram.Sent) {
-	if len(m.Rows) == 0 || p.stopped {
+	if len(m.Rows) == 0 || p.also {
 		return
 	}
 	how := p.d.approve
@@ -126,6 +142,8 @@ func (p *people) answer(m telegram.Sent) {
 	switch {
 	case how == "" || p.answered[question]:
 		return
+	case how == p.d.meanwhile:
+		p.sayAlso()
 	case !slices.Contains(m.Buttons(), how):
 		p.say(p.first, how)
 	case p.first.Press(m.ID, how) != nil:

@@ -41,7 +41,7 @@ type play struct {
 	// visible are the first lines of what the chats show in the end, without
 	// doubles and without questions about an unknown outcome.
 	visible []string
-	results map[int]result // of the calls, by the rows
+	results []result // of the calls, by the rows
 }
 
 // perform plays a drama to its end and looks at what is left.
@@ -126,7 +126,10 @@ func (p *play) reopen() {
 // begin starts the next life.
 func (p *play) begin() error {
 	l := life{Dir: p.dir, Token: p.world.tg.Token(), Bot: p.world.tg.URL(), Model: p.world.model.URL + "/v1", Tools: p.world.tools.URL + "/mcp",
-		Access: p.d.access, Expires: p.d.expires, Result: p.d.result}
+		Access: p.d.access, Expires: p.d.expires, Result: p.d.result, Busy: p.d.busy, Limit: p.d.limit}
+	if p.d.finds {
+		l.Search = 200
+	}
 	if n := len(p.lives); n < len(p.script) {
 		l.At = p.script[n]
 	}

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"dragoman/ports"
 )
 
 // Kinds of a line in a life's log.
@@ -47,14 +49,15 @@ type points struct {
 
 	mu     sync.Mutex
 	log    *os.File
-	labels map[string]string // by turn
-	phase  string            // the last message that this life accepted
+	labels map[string]string   // by turn
+	calls  map[string][]string // by turn, the tools of its last reply
+	phase  string              // the last message that this life accepted
 	count  map[string]int
 }
 
 // openPoints goes on with the log of the lives before.
 func openPoints(file, at string) (*points, error) {
-	p := &points{at: at, labels: map[string]string{}, phase: phaseStart, count: map[string]int{}}
+	p := &points{at: at, labels: map[string]string{}, calls: map[string][]string{}, phase: phaseStart, count: map[string]int{}}
 	lines, err := readLog(file)
 	if err != nil && !os.IsNotExist(err) {
 		return nil, err
@@ -124,6 +127,27 @@ func (p *points) now(op string) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return op + " since " + p.phase
+}
+
+// follow takes in which tools the last of these rows calls.
+func (p *points) follow(turn string, steps []ports.Step) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, s := range steps {
+		if s.Kind == ports.StepReply {
+			p.calls[turn] = toolsOf(s)
+		}
+	}
+}
+
+// tool is the one that a call of the turn's last reply is for.
+func (p *points) tool(turn string, call int) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if list := p.calls[turn]; call < len(list) {
+		return list[call]
+	}
+	return "?"
 }
 
 func (p *points) turn(id string) string {

@@ -28,8 +28,13 @@ var none = map[string]string{
 	"turns whose end nobody was told": `SELECT COUNT(*) FROM turn t WHERE NOT EXISTS
 		(SELECT 1 FROM outbox WHERE turn = t.id AND question = '' AND optional = 0 AND preview = 0 AND state = 'sent')`,
 	"calls of a reply without a result": `SELECT COUNT(*) FROM step s, json_each(s.body, '$.calls') c WHERE s.kind = 'reply' AND NOT EXISTS
-		(SELECT 1 FROM step r WHERE r.turn = s.turn AND r.kind = 'result' AND r.call = c.key AND r.idx > s.idx)`,
-	"results of a call that has one": `SELECT COUNT(*) - COUNT(DISTINCT turn || '/' || call) FROM step WHERE kind = 'result'`,
+		(SELECT 1 FROM step r WHERE r.turn = s.turn AND r.kind = 'result' AND r.call = c.key AND r.idx > s.idx AND NOT EXISTS
+			(SELECT 1 FROM step p WHERE p.turn = s.turn AND p.kind = 'reply' AND p.idx > s.idx AND p.idx < r.idx))`,
+	"messages that joined a turn and are of another": `SELECT COUNT(*) FROM step s, json_each(s.body, '$.seq') j WHERE s.kind = 'input'
+		AND NOT EXISTS (SELECT 1 FROM inbox WHERE seq = j.value AND turn = s.turn)`,
+	"messages that joined twice": `SELECT COUNT(*) - COUNT(DISTINCT j.value) FROM step s, json_each(s.body, '$.seq') j WHERE s.kind = 'input'`,
+	"results of a call that has one": `SELECT COUNT(*) FROM step r JOIN step b ON b.turn = r.turn AND b.kind = 'result' AND b.call = r.call AND b.idx < r.idx
+		WHERE r.kind = 'result' AND NOT EXISTS (SELECT 1 FROM step p WHERE p.turn = r.turn AND p.kind = 'reply' AND p.idx BETWEEN b.idx AND r.idx)`,
 	"results of a call that ran and has no start": `SELECT COUNT(*) FROM step r WHERE r.kind = 'result' AND json_extract(r.body, '$.outcome') = 'ok'
 		AND NOT EXISTS (SELECT 1 FROM step s WHERE s.turn = r.turn AND s.kind = 'start' AND s.call = r.call AND s.idx < r.idx)`,
 	"replies whose tokens are booked not once": `SELECT COUNT(*) FROM step s WHERE (kind = 'reply' OR kind = 'memo' AND json_extract(body, '$.text') <> '') AND (SELECT COUNT(*) FROM usage WHERE turn = s.turn AND step = s.idx) <> 1`,
@@ -117,20 +122,22 @@ func (r rows) postings() (list []posting, err error) {
 }
 
 // result is what the rows say that a call gave.
-type result struct{ outcome, text string }
+type result struct{ tool, outcome, text string }
 
-// results are those of a drama, by call: it has one round of calls.
-func (r rows) results() (map[int]result, error) {
-	got := map[int]result{}
-	err := r.each(`SELECT call, json_extract(body, '$.outcome'), json_extract(body, '$.text') FROM step WHERE kind = 'result'`,
+// results are those of a drama, in the order in which the model made the calls.
+func (r rows) results() (list []result, err error) {
+	err = r.each(`SELECT json_extract(p.body, '$.calls[' || s.call || '].name'), json_extract(s.body, '$.outcome'), json_extract(s.body, '$.text')
+		FROM step s JOIN turn t ON t.id = s.turn JOIN step p ON p.turn = s.turn AND p.idx =
+			(SELECT MAX(idx) FROM step WHERE turn = s.turn AND kind = 'reply' AND idx < s.idx)
+		WHERE s.kind = 'result' ORDER BY t.seq, p.idx, s.call`,
 		func(scan func(...any) error) error {
-			var call int
 			var one result
-			err := scan(&call, &one.outcome, &one.text)
-			got[call] = one
+			err := scan(&one.tool, &one.outcome, &one.text)
+			one.tool = bare(one.tool)
+			list = append(list, one)
 			return err
 		})
-	return got, err
+	return list, err
 }
 
 // tell shows the rows, for a run that failed.

@@ -3,6 +3,7 @@ package crash
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"dragoman/core/gateway"
@@ -78,7 +79,11 @@ func (s *store) Expire(ctx context.Context, limit int) (got ports.Accepted, err 
 
 func (s *store) Load(ctx context.Context, l ports.Lease) (ports.Work, error) {
 	defer s.p.call(s.p.now("store.Load"))()
-	return s.inner.Load(ctx, l)
+	w, err := s.inner.Load(ctx, l)
+	if w.Turn != nil {
+		s.p.follow(w.Turn.ID, w.Steps)
+	}
+	return w, err
 }
 
 func (s *store) History(ctx context.Context, l ports.Lease, limit int) ([]ports.Past, error) {
@@ -108,12 +113,13 @@ func (s *store) commit(name string, c ports.Change, write func() error) error {
 	s.p.pass(name + " | before")
 	err := write()
 	if err == nil {
+		s.p.follow(c.Turn, c.Steps)
 		for _, st := range c.Steps {
 			switch st.Kind {
 			case ports.StepReply, ports.StepMemo:
 				s.p.fact(factRecorded, reply)
 			case ports.StepResult:
-				s.p.fact(factRecorded, fmt.Sprintf("result %d", st.Call))
+				s.p.fact(factRecorded, s.p.tool(c.Turn, st.Call))
 			}
 		}
 	}
@@ -168,8 +174,15 @@ func (s *store) Release(ctx context.Context, name string, epoch int64) error {
 	return s.inner.Release(ctx, name, epoch)
 }
 
+// usedTools is in the record of the tools that were found once one of them was called.
+var usedTools = regexp.MustCompile(`"used":\d*[13579]\b`)
+
 func (s *store) Get(ctx context.Context, scope, kind, key string) (ports.Record, error) {
-	defer s.p.call(s.p.now("store.Get " + kind))()
+	name := s.p.now("store.Get " + kind)
+	if kind == "room" {
+		name = beside + "store.Get room" // where an admin is told something, when there is time
+	}
+	defer s.p.call(name)()
 	return s.inner.Get(ctx, scope, kind, key)
 }
 
@@ -179,7 +192,11 @@ func (s *store) List(ctx context.Context, scope, kind string) ([]ports.Record, e
 }
 
 func (s *store) Put(ctx context.Context, r ports.Record) (ports.Record, error) {
-	defer s.p.call(s.p.now("store.Put " + r.Kind))()
+	what := r.Kind
+	if usedTools.Match(r.Body) {
+		what += " that were called"
+	}
+	defer s.p.call(s.p.now("store.Put " + what))()
 	return s.inner.Put(ctx, r)
 }
 

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -27,6 +28,7 @@ type world struct {
 	model *httptest.Server
 	tools *httptest.Server
 	free  chan struct{} // closed when the world ends: a tool that never answers leaves
+	also  atomic.Bool   // what is said meanwhile was said
 
 	mu      sync.Mutex
 	asked   [][]line       // what the model was told, by request
@@ -132,14 +134,37 @@ func (w *world) toolServer() *server.MCPServer {
 	add("pay_c", says("c is paid"))
 	add("pay_d", says("d is paid"))
 	add("risky_e", says("e is done"))
-	add("slow_f", func(ctx context.Context) string {
-		select {
-		case <-ctx.Done():
-		case <-w.free:
+	stays := func(text string) func(context.Context) string {
+		return func(ctx context.Context) string {
+			select {
+			case <-ctx.Done():
+			case <-w.free:
+			}
+			return text
 		}
-		return "f is late"
-	})
+	}
+	add("slow_f", stays("f is late"))
+	add("stay_h", stays("h is late"), readOnly)
+	add("wait_g", w.heard("g is there"), readOnly)
 	return s
+}
+
+// heard takes until the gateway has what is said meanwhile.
+func (w *world) heard(text string) func(context.Context) string {
+	return func(ctx context.Context) string {
+		tick := time.NewTicker(look)
+		defer tick.Stop()
+		for !w.also.Load() || w.tg.Pending() > 0 {
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+				return text
+			case <-w.free:
+				return text
+			}
+		}
+		return text
+	}
 }
 
 // keyOf is the idempotency key that a call came with.
@@ -153,7 +178,7 @@ func keyOf(r mcp.CallToolRequest) string {
 
 // unsafe reports whether a tool of the world must not run twice.
 func unsafe(tool string) bool {
-	return !strings.HasPrefix(tool, "read_") && !strings.HasPrefix(tool, "put_")
+	return !strings.HasPrefix(tool, "read_") && !strings.HasPrefix(tool, "put_") && !strings.HasPrefix(tool, "wait_") && !strings.HasPrefix(tool, "stay_")
 }
 
 func (w *world) ran(tool string) int {
