@@ -31,15 +31,21 @@ func (t *turn) busy(ctx context.Context) ports.Busy {
 	return cmp.Or(t.settings(ctx).Busy, t.cfg.Busy, ports.BusyQueue)
 }
 
-// since are the messages of the turn's person that came after everything that it
-// has, up to a stop. What waited behind somebody else's when it began has its own
-// place.
+// more are the messages of the turn's person that it does not have, up to a stop,
+// also one that came before their answer to a question. What waited behind somebody
+// else's when it began has its own place.
+func (t *turn) more(waiting []ports.Inbox) []ports.Inbox {
+	return slices.DeleteFunc(own(waiting, t.person), func(m ports.Inbox) bool { return m.Seq <= t.behind || t.takes(m) })
+}
+
+// since are those that came after everything that it has: who answers a question
+// after they wrote wants the turn to go on.
 func (t *turn) since(waiting []ports.Inbox) []ports.Inbox {
-	newest := t.behind
+	var newest int64
 	for _, m := range t.taken {
 		newest = max(newest, m.Seq)
 	}
-	return slices.DeleteFunc(own(waiting, t.person), func(m ports.Inbox) bool { return m.Seq <= newest || t.takes(m) })
+	return slices.DeleteFunc(t.more(waiting), func(m ports.Inbox) bool { return m.Seq <= newest })
 }
 
 // yield ends the turn for a new message of its person, where the conversation
@@ -62,7 +68,7 @@ func (t *turn) steer(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	t.joining = t.freshOf(t.since(waiting))
+	t.joining = t.freshOf(t.more(waiting))
 	t.join()
 	return nil
 }

@@ -249,3 +249,31 @@ func TestAnInterruptIsOfWhatIsWrittenWhileATurnRuns(t *testing.T) {
 		w.sound(5)
 	})
 }
+
+// What is written while a tool runs joins the turn, though a question is put and
+// answered before the model is asked again.
+func TestWhatWasWrittenBeforeAnAnswerJoinsTheTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.agent = func(a *agent.Config) { a.Busy = ports.BusySteer }
+		w.model.reply = calls("srv__read_a", "srv__ask_a")
+		w.tools.onCall = func(ctx context.Context, name string) {
+			if name == "read_a" {
+				idle(ctx, 5*time.Second)
+			}
+		}
+		w.start()
+		w.chat.say(t, "ann", "first")
+		<-time.After(2 * time.Second)
+		w.chat.say(t, "ann", "second")
+		w.within(10*time.Second, "ann", "May I run")
+		w.chat.press(t, "ann", 0, "yes")
+		<-time.After(2 * time.Second)
+		w.comesToRest()
+		if got := w.column(`SELECT (SELECT group_concat(COALESCE(body ->> '$.text', 'press'), '+') FROM (SELECT body FROM inbox WHERE turn = t.id ORDER BY seq)) FROM turn t ORDER BY t.seq`); len(got) != 1 {
+			t.Errorf("the turns have %q", got)
+		}
+		w.sound(3)
+		w.end()
+	})
+}
