@@ -194,7 +194,7 @@ func (v *verdict) judgeWords(e evidence, refs map[string]bool) {
 				turn = e.rows.turns[turns[0]]
 			}
 			switch {
-			case turn.outcome == string(ports.OutcomeStopped): // its note is looked for by judgeNotes
+			case turn.outcome == string(ports.OutcomeStopped), turn.outcome == string(ports.OutcomeSuperseded): // its note is looked for by judgeNotes
 			case turn.outcome == string(ports.OutcomeFailed) && refs[ports.Ref(turns[0])]:
 			default:
 				v.lost++
@@ -215,6 +215,8 @@ func (v *verdict) judgeNotes(e evidence) {
 		switch {
 		case t.outcome == string(ports.OutcomeStopped):
 			want[t.conv][isStopped]++
+		case t.outcome == string(ports.OutcomeSuperseded):
+			want[t.conv][isInterrupted]++
 		case t.outcome == string(ports.OutcomeFailed):
 			failedTurns[ports.Ref(id)] = true
 		case t.idle:
@@ -241,7 +243,7 @@ func (v *verdict) judgeNotes(e evidence) {
 			}
 			got[k]++
 		}
-		for _, k := range []kind{isStopped, isIdle, isNotYours} {
+		for _, k := range []kind{isStopped, isIdle, isNotYours, isInterrupted} {
 			if extra := got[k] - want[conv][k]; extra >= 0 {
 				v.doubled += extra
 				continue

@@ -187,6 +187,10 @@ func (p *person) see(m shown) {
 		for _, w := range p.words {
 			w.settled = true
 		}
+	case isInterrupted: // the last word is still to be answered
+		for _, w := range p.words[:max(0, len(p.words)-1)] {
+			w.settled = true
+		}
 	case isIdle, isNotYours:
 		p.waiting--
 	case isQuestion:
@@ -266,6 +270,7 @@ const (
 	isIdle
 	isNotYours
 	isFailure
+	isInterrupted
 )
 
 var (
@@ -287,6 +292,8 @@ func classify(text string) (kind, []string) {
 		return isQuestion, nil
 	case text == "Stopped.":
 		return isStopped, nil
+	case text == "Interrupted: I go on with your next message.":
+		return isInterrupted, nil
 	case text == "Nothing is running.":
 		return isIdle, nil
 	case strings.HasPrefix(text, "Only the person whose question"):

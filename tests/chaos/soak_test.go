@@ -5,6 +5,7 @@
 //	go test ./tests/chaos                                      60 s, with -short 10 s
 //	CHAOS=30m go test -timeout 40m ./tests/chaos -run Soak -v  adds a line to history.jsonl
 //	CHAOS_SEED=7 …        the same scripts and plan of kills; the moments are the machine's
+//	CHAOS_BUSY=MODE …     what becomes of messages while a turn runs; else the seed says
 //	CHAOS_BIN=FILE …      that binary instead of one that is built
 //
 // Every message carries a word of its own and every answer names the words that
@@ -48,6 +49,7 @@ const (
 // soak is one run.
 type soak struct {
 	seed    uint64
+	busy    string // mode of the agent
 	length  time.Duration
 	commit  string
 	wire    *wire
@@ -71,7 +73,7 @@ type kill struct {
 
 func TestSoak(t *testing.T) {
 	s := newSoak(t)
-	t.Logf("seed %d, %s", s.seed, s.length)
+	t.Logf("seed %d, %s, %s", s.seed, s.length, s.busy)
 	var living sync.WaitGroup // until their last words are settled
 	var leaving sync.WaitGroup
 	for _, p := range s.people {
@@ -130,6 +132,8 @@ func newSoak(t *testing.T) *soak {
 		}
 		s.length = d
 	}
+	modes := []string{"queue", "steer", "interrupt", "collect"}
+	s.busy = cmp.Or(os.Getenv("CHAOS_BUSY"), modes[s.random("busy", 0).IntN(len(modes))])
 	s.rng = s.random("storm", 0)
 	s.wire = newWire(s.random("wire", 0))
 	t.Cleanup(s.wire.close)
@@ -174,6 +178,7 @@ func (s *soak) config() string {
 	return `{
 	"listen": "${LISTEN:-}",
 	"models": {"main": {"type": "openai", "base_url": ` + strconv.Quote(s.mind.url()) + `, "model": "m", "api_key": "sk-chaos", "context_tokens": 4000, "max_concurrency": 1024}},
+	"agents": {"main": {"models": ["main"], "busy": "` + s.busy + `"}},
 	"channels": {"tg": {"type": "telegram", "token": ` + strconv.Quote(telegram.DefaultToken) + `, "api_url": "` + s.wire.url() + `/${LIFE}", "sends_in_flight": ` + strconv.Itoa(sendsInFlight) + `}},
 	"access": {"mode": "open", "rate": "", "groups": "mention"},
 	"mcp_servers": {"t": {"url": ` + strconv.Quote(s.tools.url()) + `, "trusted": true}},
