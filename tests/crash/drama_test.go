@@ -24,7 +24,6 @@ type drama struct {
 	busy      ports.Busy
 	then      string   // said before the last message
 	thenEnds  string   // how what is said to that begins
-	joins     bool     // what is said meanwhile may join after a death, and be the next turn\'s without
 	ends      []string // how what is said to the first message begins: without a death the first of them
 	expires   time.Duration
 	access    access.Mode
@@ -58,7 +57,6 @@ func dramas() []drama {
 		{name: "stop", calls: []string{"slow_f"}, unknown: saySkip, at: "slow_f", meanwhile: "/stop", ends: []string{textStopped, answerFirst}},
 		{name: "stop at a question", calls: []string{"risky_e"}, approve: "/stop", ends: []string{textStopped}},
 		{name: "steer", busy: ports.BusySteer, calls: []string{"wait_g"}, at: "wait_g", meanwhile: sayAlso, ends: []string{answerAlso}},
-		{name: "steer a stream", busy: ports.BusySteer, streamed: true, calls: []string{"read_a"}, joins: true, at: preview, meanwhile: sayAlso, ends: []string{answerAlso}},
 		{name: "interrupt", busy: ports.BusyInterrupt, calls: []string{"stay_h"}, at: "stay_h", meanwhile: sayAlso, ends: []string{answerAlso}},
 		{name: "interrupt at a question", busy: ports.BusyInterrupt, calls: []string{"risky_e"}, approve: sayAlso, meanwhile: sayAlso, ends: []string{answerAlso}},
 		{name: "interrupt a stream", busy: ports.BusyInterrupt, streamed: true, calls: []string{"read_a"}, at: preview, meanwhile: sayAlso, ends: []string{answerAlso}},
