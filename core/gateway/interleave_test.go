@@ -81,14 +81,14 @@ func (j *jumble) play() {
 	j.begin(0)
 	for range 30 {
 		j.step()
-		time.Sleep(time.Duration(j.rng.IntN(900)) * time.Millisecond)
+		<-time.After(time.Duration(j.rng.IntN(900)) * time.Millisecond)
 	}
 	j.raise()
 	for range 30 { // whatever is asked has expired then
-		time.Sleep(time.Minute)
+		<-time.After(time.Minute)
 		j.raise()
 	}
-	if time.Sleep(time.Second); !j.over() {
+	if <-time.After(time.Second); !j.over() {
 		j.t.Fatalf("it never comes to an end; the chat shows %q\n%s", j.chat.texts(), j.rows())
 	}
 	j.judge()
@@ -133,7 +133,7 @@ func (j *jumble) step() {
 	case n < 92:
 		j.broken.Add(int64(1 + j.rng.IntN(4)))
 	case n < 94:
-		time.Sleep(time.Duration(j.rng.IntN(90)) * time.Second)
+		<-time.After(time.Duration(j.rng.IntN(90)) * time.Second)
 	case n < 96:
 		j.end()
 		j.begin(0)
@@ -183,7 +183,7 @@ func (j *jumble) deliver(m ports.Message) string {
 		}
 		again = again && err != nil
 		j.raise()
-		time.Sleep(10 * time.Millisecond)
+		<-time.After(10 * time.Millisecond)
 	}
 }
 
