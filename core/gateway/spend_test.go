@@ -42,7 +42,7 @@ func (p *priced) Generate(ctx context.Context, r ports.ModelRequest, onText func
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.asked++
-	used := ports.Tokens{Input: len(prompt) / 4, Output: 50 + p.asked*97%350}
+	used := ports.Tokens{Input: len(prompt) / 4, Output: min(50+p.asked*97%350, r.MaxTokens)}
 	p.spent += p.price.Cost(used)
 	if onText != nil {
 		onText("Let me see.")
