@@ -170,7 +170,11 @@ func (t *turn) memorize(ctx context.Context, b memoBody) error {
 // pieceRoom is what the history in a request for a memo may have, as we guess.
 func (t *turn) pieceRoom(share float64) int {
 	fixed := t.fixed() + guessText(t.summaryAsk()) + guessEntries(t.summaryHead())
-	return max(int(share*float64(t.ofTokens(t.room())*19/20-fixed)), 1)
+	room := t.ofTokens(t.room()) * 19 / 20
+	if t.fit.most > 0 { // the provider's window is smaller than we were told
+		room = min(room, t.fit.most)
+	}
+	return max(int(share*float64(room-fixed)), 1)
 }
 
 // piece is how many of the n oldest turns one request has room for; it is one at least.

@@ -264,7 +264,7 @@ func (t *turn) reply(ctx context.Context) (ending, error) {
 	if got.Stop == ports.StopLength {
 		text += textCut
 	}
-	if t.fellBack != "" && !t.spokeLast(got.Model) {
+	if t.fellBack != "" && (!t.spokeLast(got.Model) || t.settings(ctx).Model != "") {
 		text += fmt.Sprintf(textFellBack, t.fellBack)
 	}
 	return ending{outcome: ports.OutcomeAnswered, text: text}, nil
