@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -142,25 +143,25 @@ func (c busyCase) play(t *testing.T) []ports.Recording {
 	w := newWorld(t)
 	w.agent = func(a *agent.Config) { a.Busy = c.mode }
 	w.model.reply = c.at.answering
-	var there, told bool
+	var there, told atomic.Bool
 	await := func(ctx context.Context) {
-		there = true
+		there.Store(true)
 		select { // until its server is told to stop, or it is done
 		case <-ctx.Done():
-			told = true
+			told.Store(true)
 		case <-time.After(5 * time.Second):
 		}
 	}
 	switch c.at {
 	case inStream:
 		w.model.dwell = func(ctx context.Context) {
-			if !there {
+			if !there.Load() {
 				await(ctx)
 			}
 		}
 	case inRead, inWrite:
 		w.tools.onCall = func(ctx context.Context, _ string) {
-			if await(ctx); told {
+			if await(ctx); told.Load() {
 				<-time.After(2 * time.Second) // and heeds it late
 			}
 		}
@@ -168,7 +169,7 @@ func (c busyCase) play(t *testing.T) []ports.Recording {
 	w.start()
 	w.chat.say(t, "ann", "first")
 	<-time.After(2 * time.Second)
-	if c.at != inQuestion && !there {
+	if c.at != inQuestion && !there.Load() {
 		t.Fatal("the turn is not where it should be")
 	}
 	began := time.Now()
@@ -179,8 +180,8 @@ func (c busyCase) play(t *testing.T) []ports.Recording {
 	}
 	w.comesToRest()
 	<-time.After(2 * time.Second) // the tool is home
-	if (told && c.at != inStream) != c.cut {
-		t.Errorf("the tool's server was told to stop: %v, want %v", told, c.cut)
+	if (told.Load() && c.at != inStream) != c.cut {
+		t.Errorf("the tool's server was told to stop: %v, want %v", told.Load(), c.cut)
 	}
 	if n := w.tools.ran(cmp.Or(c.at.tool(), "none")); n != c.ran {
 		t.Errorf("the tool ran %d times, want %d", n, c.ran)

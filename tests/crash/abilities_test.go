@@ -29,12 +29,12 @@ var interfaces = map[string]reflect.Type{
 	"ChannelPort": reflect.TypeFor[ports.ChannelPort](), "Checker": reflect.TypeFor[ports.Checker](), "Completer": reflect.TypeFor[ports.Completer](), "Drafter": reflect.TypeFor[ports.Drafter](),
 	"Editor": reflect.TypeFor[ports.Editor](), "Fates": reflect.TypeFor[ports.Fates](), "Feed": reflect.TypeFor[ports.Feed](),
 	"HTTP": reflect.TypeFor[ports.HTTP](), "Host": reflect.TypeFor[ports.Host](), "Knower": reflect.TypeFor[ports.Knower](),
-	"Leases": reflect.TypeFor[ports.Leases](), "ModelPort": reflect.TypeFor[ports.ModelPort](), "Opener": reflect.TypeFor[ports.Opener](),
+	"Leases": reflect.TypeFor[ports.Leases](), "ModelDescriber": reflect.TypeFor[ports.ModelDescriber](), "ModelPort": reflect.TypeFor[ports.ModelPort](), "Opener": reflect.TypeFor[ports.Opener](),
 	"PromptSource": reflect.TypeFor[ports.PromptSource](), "Questions": reflect.TypeFor[ports.Questions](), "Reactor": reflect.TypeFor[ports.Reactor](),
 	"Receiver": reflect.TypeFor[ports.Receiver](), "Reconnector": reflect.TypeFor[ports.Reconnector](), "Records": reflect.TypeFor[ports.Records](),
 	"Registrar": reflect.TypeFor[ports.Registrar](), "Rejoiner": reflect.TypeFor[ports.Rejoiner](), "Renderer": reflect.TypeFor[ports.Renderer](), "Reporter": reflect.TypeFor[ports.Reporter](),
 	"ResourceSource": reflect.TypeFor[ports.ResourceSource](), "Terminal": reflect.TypeFor[ports.Terminal](), "ToolPort": reflect.TypeFor[ports.ToolPort](), "ToolSource": reflect.TypeFor[ports.ToolSource](),
-	"Turns": reflect.TypeFor[ports.Turns](), "Typer": reflect.TypeFor[ports.Typer](),
+	"Turns": reflect.TypeFor[ports.Turns](), "Typer": reflect.TypeFor[ports.Typer](), "Usage": reflect.TypeFor[ports.Usage](),
 }
 
 // TestEveryInterfaceOfPortsIsKnownHere reads the source: one that is new must be
@@ -86,9 +86,9 @@ func TestARecorderCanDoWhatItsAdapterCan(t *testing.T) {
 		adapter, recorder any
 		beside            []string // interfaces of the adapter that are recorded elsewhere, or that this gateway has no use for
 	}{
-		{"store", (*sqlstore.Store)(nil), (*store)(nil), []string{"Audit"}},
+		{"store", (*sqlstore.Store)(nil), (*store)(nil), []string{"Audit", "Usage"}},
 		{"channel", tg, &channel{inner: tg}, []string{"Checker"}},
-		{"model", (*openai.Model)(nil), (*model)(nil), nil},
+		{"model", (*openai.Model)(nil), (*model)(nil), []string{"ModelDescriber"}},
 		{"MCP server", srv, recordSource("", srv, nil), nil},
 		{"built-in tools", own, recordSource("", own, nil), nil},
 	} {
