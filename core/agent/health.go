@@ -18,6 +18,9 @@ const (
 	// left alone for modelRest. Then one request tries whether it is back.
 	modelFailures = 5
 	modelRest     = 30 * time.Second
+	// refusedMax is how many requests a reply may cost whose tools are refused one
+	// after another, and of how many refused tools the admins hear by name.
+	refusedMax = 8
 )
 
 // errNoVerdict says of a request that it tells nothing about the model's health.
@@ -73,13 +76,28 @@ func (h *Health) Refused() []string {
 	return slices.Compact(names)
 }
 
+// away says why the model is not to be asked now, if it is not.
+func (h *Health) away(model string) error {
+	if rest := h.rest(); rest > retryAfterMax {
+		return &ports.Error{Kind: ports.KindRateLimited, Op: "model", RetryAfter: rest, Err: fmt.Errorf("%s asked to be left alone for %s", model, rest)}
+	}
+	if h.breaker.State() == gobreaker.StateOpen {
+		return leftAlone(model, gobreaker.ErrOpenState)
+	}
+	return nil
+}
+
 // allow lets one request through, whose outcome done must hear; or says why not.
 func (h *Health) allow(model string) (done func(error), err error) {
 	done, err = h.breaker.Allow()
 	if err != nil {
-		return nil, ports.Errorf(ports.KindUnavailable, "model", "%s failed %d times in a row and is left alone for a while: %w", model, modelFailures, err)
+		return nil, leftAlone(model, err)
 	}
 	return done, nil
+}
+
+func leftAlone(model string, err error) error {
+	return ports.Errorf(ports.KindUnavailable, "model", "%s failed %d times in a row and is left alone for a while: %w", model, modelFailures, err)
 }
 
 // rest is how long the provider still wants to be left alone.
@@ -98,13 +116,14 @@ func (h *Health) restFor(d time.Duration) {
 	}
 }
 
-// refuse notes that the provider does not take a tool; false: that was known.
-func (h *Health) refuse(s ports.ToolSpec) bool {
+// refuse notes that the provider does not take a tool, and says how many that makes;
+// known: it was noted before.
+func (h *Health) refuse(s ports.ToolSpec) (n int, known bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	_, known := h.refused[keyOf(s)]
+	_, known = h.refused[keyOf(s)]
 	h.refused[keyOf(s)] = struct{}{}
-	return !known
+	return len(h.refused), known
 }
 
 // takes are the tools without those that the provider refuses, in their order.
@@ -138,8 +157,9 @@ func verdict(ended bool, err error) error {
 }
 
 // quarantine leaves a tool out that the provider refused the whole request for:
-// false where err is about something else, or the tool is not in the request.
-func (t *turn) quarantine(ctx context.Context, m Model, req *ports.ModelRequest, err error) bool {
+// false where err is about something else, or the tool is not in the request. After
+// refusedMax tools it leaves out the rest as well: they have the next request.
+func (t *turn) quarantine(ctx context.Context, m Model, req *ports.ModelRequest, err error, refusals *int) bool {
 	var refused *ports.RefusedTool
 	if !errors.As(err, &refused) {
 		return false
@@ -148,13 +168,29 @@ func (t *turn) quarantine(ctx context.Context, m Model, req *ports.ModelRequest,
 	if i < 0 {
 		return false
 	}
-	if m.Health.refuse(req.Tools[i]) {
+	if n, known := m.Health.refuse(req.Tools[i]); !known {
 		t.log.Error("tool_quarantined", "model", m.Name, "tool", refused.Name, "err", err)
-		t.tell(ctx, "tool_quarantined/"+m.Name+"/"+refused.Name,
-			fmt.Sprintf("The model %q refuses the definition of the tool %q. It is left out of its requests until its server changes it; everything else goes on. The log has the provider's words under tool_quarantined.", m.Name, refused.Name))
+		t.tellRefused(ctx, m, refused.Name, n)
 	}
 	req.Tools = slices.Delete(slices.Clone(req.Tools), i, i+1)
+	if *refusals++; *refusals == refusedMax && len(req.Tools) > 0 {
+		t.log.Warn("tools_left_out", "model", m.Name, "tools", len(req.Tools))
+		req.Tools = nil
+	}
 	return true
+}
+
+// tellRefused tells the admins of each of the first n refused tools, and of those
+// that follow once.
+func (t *turn) tellRefused(ctx context.Context, m Model, tool string, n int) {
+	switch {
+	case n <= refusedMax:
+		t.tell(ctx, "tool_quarantined/"+m.Name+"/"+tool, fmt.Sprintf("The model %q refuses the definition of the tool %q. "+
+			"It is left out of its requests until its server changes it; everything else goes on. The log has the provider's words under tool_quarantined.", m.Name, tool))
+	case n == refusedMax+1:
+		t.tell(ctx, "tools_quarantined/"+m.Name, fmt.Sprintf("The model %q refuses the definitions of more than %d tools, which is more than tools are to blame for: see whether the entry of the model is right. "+
+			"The log names each under tool_quarantined.", m.Name, refusedMax))
+	}
 }
 
 // tell has the admins told something, once for a key.

@@ -98,10 +98,13 @@ func (t *turn) requestOf(ctx context.Context, m Model, q *query) (ports.ModelRep
 	req.Tools = m.Health.takes(req.Tools)
 	wait := backoff.NewExponentialBackOff()
 	wait.MaxInterval = retryPauseMax
+	refusals := 0
 	for try := 1; ; {
-		if rest := m.Health.rest(); rest > retryAfterMax {
-			return ports.ModelReply{}, &ports.Error{Kind: ports.KindRateLimited, Op: "model", RetryAfter: rest, Err: fmt.Errorf("%s asked to be left alone for %s", m.Name, rest)}
-		} else if rest > 0 {
+		if err := m.Health.away(m.Name); err != nil {
+			t.log.Warn("model_left_alone", "model", m.Name, "err", err)
+			return ports.ModelReply{}, err
+		}
+		if rest := m.Health.rest(); rest > 0 {
 			if err := t.pause(ctx, rest); err != nil {
 				return ports.ModelReply{}, err
 			}
@@ -113,7 +116,7 @@ func (t *turn) requestOf(ctx context.Context, m Model, q *query) (ports.ModelRep
 		if t.ended(ctx, err) {
 			return ports.ModelReply{}, err
 		}
-		if t.quarantine(ctx, m, &req, err) {
+		if t.quarantine(ctx, m, &req, err, &refusals) {
 			continue // each takes a tool away, so this ends
 		}
 		after := ports.RetryAfter(err)
@@ -133,14 +136,14 @@ func (t *turn) requestOf(ctx context.Context, m Model, q *query) (ports.ModelRep
 // try makes one request, if the model is well and the money is there, and books
 // what it cost.
 func (t *turn) try(ctx context.Context, m Model, req ports.ModelRequest, q *query, try int) (ports.ModelReply, error) {
-	done, err := m.Health.allow(m.Name)
+	hold, err := t.afford(ctx, m, &req, q) // before the model: what waits for money must not be what tries it
 	if err != nil {
-		t.log.Warn("model_left_alone", "model", m.Name, "err", err)
 		return ports.ModelReply{}, err
 	}
-	hold, err := t.afford(ctx, m, &req, q)
+	done, err := m.Health.allow(m.Name)
 	if err != nil {
-		done(errNoVerdict)
+		hold.Settle(0)
+		t.log.Warn("model_left_alone", "model", m.Name, "err", err)
 		return ports.ModelReply{}, err
 	}
 	began := time.Now()
