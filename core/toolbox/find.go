@@ -111,11 +111,12 @@ func (v *View) search(ctx context.Context, c ports.ToolCall) ports.CallResult {
 	if err := json.Unmarshal(c.Arguments, &args); err != nil { // the check lets none through
 		return ports.CallResult{Outcome: ports.CallInvalidParams, Text: "The arguments do not fit the tool's schema."}
 	}
+	v.box.await(ctx, func(s *source) bool { return v.uses(s.Name) && s.state.Phase == ports.PhaseConnecting })
 	hits := v.best(args.Query, args.Limit)
 	if len(hits) == 0 {
 		all, _ := v.seen()
 		return ports.CallResult{Outcome: ports.CallOK, Text: "Nothing was found. There are tools of these servers: " + listed(serversOf(all)) +
-			". Search again in other words: one thing to do, in English, as a tool would describe it."}
+			". Search again in other words: one thing to do, in English, as a tool would describe it." + v.absent()}
 	}
 	names := make([]string, len(hits))
 	for i, t := range hits {
@@ -130,8 +131,25 @@ func (v *View) search(ctx context.Context, c ports.ToolCall) ports.CallResult {
 	for _, t := range hits {
 		fmt.Fprintf(&b, "- %s: %s\n", t.spec.Name, aboutTool(t.spec))
 	}
-	b.WriteString("If none of them is right, search again in other words.")
+	b.WriteString("If none of them is right, search again in other words." + v.absent())
 	return ports.CallResult{Outcome: ports.CallOK, Text: strings.ToValidUTF8(b.String(), "\uFFFD")}
+}
+
+// absent names, as a sentence, the servers whose tools are not known for now.
+func (v *View) absent() string {
+	var names []string
+	v.box.mu.RLock()
+	for _, s := range v.box.sources {
+		if v.uses(s.Name) && s.tools == nil && !s.state.Phase.Callable() && s.state.Phase != ports.PhaseDisabled {
+			names = append(names, s.Name)
+		}
+	}
+	v.box.mu.RUnlock()
+	if len(names) == 0 {
+		return ""
+	}
+	slices.Sort(names)
+	return " Not connected at the moment, so not searched: " + listed(names) + "."
 }
 
 // best are the tools that fit a query best and that there is room to show together,

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"dragoman/adapters/sqlstore"
 	"dragoman/ports"
@@ -222,6 +224,34 @@ func TestAFoundToolComesBackWithItsServer(t *testing.T) {
 	b.Add(Source{Name: "maps"}).Register(recordedTools(t)["maps"])
 	got := shown(t, v, here)
 	equal(t, "with it again", got[:len(all)], all)
+}
+
+// After a restart the servers are on their way while the first turns run.
+func TestASearchWaitsForServersOnTheirWay(t *testing.T) {
+	tools := recordedTools(t)["maps"]
+	synctest.Test(t, func(t *testing.T) {
+		b := catalogBox(t, roomy)
+		b.Remove("maps")
+		v := b.View(Filter{}, nil).Finding("main", nil)
+		late := b.Add(Source{Name: "maps", Timeout: 30 * time.Second})
+		late.State(ports.State{Phase: ports.PhaseConnecting})
+		time.AfterFunc(5*time.Second, func() {
+			late.Register(tools)
+			late.State(ports.State{Phase: ports.PhaseReady})
+		})
+		if got := find(t, v, here, "where is this address on the map"); !slices.Contains(got, "maps__maps_geocode") {
+			t.Errorf("found %q", got)
+		}
+		b.Remove("maps")
+		b.Add(Source{Name: "maps", Timeout: 30 * time.Second}).State(ports.State{Phase: ports.PhaseConnecting})
+		for _, query := range []string{"where is this address on the map", "qqqq zzzzz"} {
+			began := time.Now()
+			r := run(t, v, here, findTools, `{"query":"`+query+`"}`)
+			if !strings.HasSuffix(r.Text, "so not searched: maps.") || time.Since(began) != 30*time.Second {
+				t.Errorf("after %s the search says %q", time.Since(began), r.Text)
+			}
+		}
+	})
 }
 
 func TestNothingFoundNamesTheServers(t *testing.T) {

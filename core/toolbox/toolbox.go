@@ -294,14 +294,24 @@ func (b *Toolbox) Settled(ctx context.Context, names ...string) {
 // Reached waits until each source is ready or idle, will not try again by itself, or had
 // its Timeout for it since the call began; or ctx ends.
 func (b *Toolbox) Reached(ctx context.Context) {
+	b.await(ctx, func(s *source) bool {
+		switch s.state.Phase {
+		case ports.PhaseReady, ports.PhaseIdle, ports.PhaseParked, ports.PhaseStopped, ports.PhaseDisabled:
+			return false
+		}
+		return true
+	})
+}
+
+// await waits until no source is on its way any more or each had its Timeout for it
+// since the call began, or ctx ends.
+func (b *Toolbox) await(ctx context.Context, underway func(*source) bool) {
 	began := time.Now()
 	for {
 		b.mu.RLock()
 		changed, left := b.changed, time.Duration(0)
 		for _, s := range b.sources {
-			switch s.state.Phase {
-			case ports.PhaseReady, ports.PhaseIdle, ports.PhaseParked, ports.PhaseStopped, ports.PhaseDisabled:
-			default:
+			if underway(s) {
 				left = max(left, s.Timeout-time.Since(began))
 			}
 		}
