@@ -3,12 +3,20 @@ package gateway_test
 import (
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"dragoman/core/agent"
 	"dragoman/ports"
 )
 
 func TestWithoutASummaryTheOldestTurnsAreLeftOutUntilOneCanBeHad(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, leftOutForASummary)
+}
+
+// leftOutForASummary is the test in a bubble: its waits take no time.
+func leftOutForASummary(t *testing.T) {
 	k := newTalk(t, 8000)
 	k.clerk.keep = true
 	k.clerk.dumb = func() (ports.ModelReply, error) {
@@ -23,6 +31,7 @@ func TestWithoutASummaryTheOldestTurnsAreLeftOutUntilOneCanBeHad(t *testing.T) {
 	}
 	k.prompts()
 	for i := range 3 {
+		<-time.After(6 * time.Minute) // until it is tried again
 		k.says("Look up order 77, please.")
 		list := k.prompts()
 		if len(list) != 3 || !isSummary(list[0]) || isSummary(list[1]) || isSummary(list[2]) {
@@ -36,6 +45,7 @@ func TestWithoutASummaryTheOldestTurnsAreLeftOutUntilOneCanBeHad(t *testing.T) {
 		}
 	}
 	k.clerk.dumb = nil
+	<-time.After(6 * time.Minute)
 	if got := k.says(fact.ask); got != "It is "+fact.answer+"." {
 		t.Errorf("once there is a summary it says %q", got)
 	}
