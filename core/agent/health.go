@@ -18,6 +18,8 @@ const (
 	// left alone for modelRest. Then one request tries whether it is back.
 	modelFailures = 5
 	modelRest     = 30 * time.Second
+	// restMax is the longest rest that a provider may ask for.
+	restMax = 10 * time.Minute
 	// refusedMax is how many requests a reply may cost whose tools are refused one
 	// after another, and of how many refused tools the admins hear by name.
 	refusedMax = 8
@@ -107,11 +109,12 @@ func (h *Health) rest() time.Duration {
 	return max(0, time.Until(h.rests))
 }
 
-// restFor notes that the provider asked to be left alone.
+// restFor notes that the provider asked to be left alone. Longer than restMax it
+// is not: that costs a request now and then, and what was mended meanwhile is seen.
 func (h *Health) restFor(d time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if until := time.Now().Add(d); until.After(h.rests) {
+	if until := time.Now().Add(min(d, restMax)); until.After(h.rests) {
 		h.rests = until
 	}
 }

@@ -160,8 +160,12 @@ func (t *turn) try(ctx context.Context, m Model, req ports.ModelRequest, q *quer
 		}
 		return ports.ModelReply{}, err
 	}
-	t.log.Info("model_replied", "model", m.Name, "attempt", try, "calls", len(reply.Calls), "dur", time.Since(began),
-		"input", reply.Usage.Input, "cached_input", reply.Usage.CachedInput, "output", reply.Usage.Output, "cost", spent.Cost.Dollars())
+	log := t.log.With("model", m.Name, "attempt", try, "calls", len(reply.Calls), "dur", time.Since(began),
+		"input", reply.Usage.Input, "cached_input", reply.Usage.CachedInput, "output", reply.Usage.Output)
+	if spent.Priced {
+		log = log.With("cost", spent.Cost.Dollars())
+	}
+	log.Info("model_replied")
 	return reply, nil
 }
 

@@ -187,6 +187,26 @@ func TestAWaitThatIsNamedBesideAnotherFaultHoldsNobodyUp(t *testing.T) {
 	})
 }
 
+// What asks for a day is asked again after minutes: it may be mended, or be wrong.
+func TestNoModelRestsForLong(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := &played{name: "m", acts: []act{{err: &ports.Error{Kind: ports.KindTemporary, Op: "model", RetryAfter: 24 * time.Hour}}, {text: "hi"}}}
+		w := withModels(t, m)
+		w.start()
+		w.chat.say(t, "ann", "one")
+		time.Sleep(9 * time.Minute)
+		w.chat.say(t, "bob", "two")
+		time.Sleep(time.Second)
+		if n := len(m.asked()); n != 1 {
+			t.Errorf("it was asked %d times before it rested", n)
+		}
+		time.Sleep(time.Minute)
+		w.chat.say(t, "cyd", "three")
+		w.within(time.Second, "cyd", "hi")
+	})
+}
+
 // Anyone can have a model say nothing.
 func TestEmptyRepliesTakeAModelFromNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
