@@ -49,7 +49,7 @@ type Model struct {
 
 // Agent is what answers in a channel.
 type Agent struct {
-	Models       []string      `json:"models" doc:"Names of models in order of fallback; absent: all, in the order of the file"`
+	Models       []string      `json:"models" validate:"unique" doc:"Names of models in order of fallback; absent: all, in the order of the file"`
 	Instructions string        `json:"instructions" doc:"What the model is told about its work"`
 	MCPServers   []string      `json:"mcp_servers" default:"[\"*\"]" doc:"Names of the MCP servers it may use; * = all"`
 	Tools        Filter        `json:"tools" doc:"Which tools it may use, by the names that the model sees: SERVER__TOOL"`

@@ -160,6 +160,7 @@ func (b *schemaBuilder) value(t reflect.Type, r rules) *jsonschema.Schema {
 	default:
 		s := &jsonschema.Schema{Type: "array", Items: b.value(t.Elem(), r.inside())}
 		s.MinItems, s.MaxItems = r.size()
+		s.UniqueItems = r.has("unique")
 		return s
 	}
 }

@@ -126,7 +126,7 @@ func TestTheSchemaAgreesWithTheLoader(t *testing.T) {
 		`{"limits": {"turns": 0}}`, `{"limits": {"turns": 1.5}}`, `{"limits": {"turns": 1}}`, `{"limits": {"turns": "${ONE}"}}`, `{"limits": {"turns": "1"}}`,
 		`{"tools": {"policy": {"x": "allow"}}}`, `{"tools": {"policy": {"x": ""}}}`, `{"tools": {"policy": {"x": "${ALLOW}"}}}`, `{"tools": {"policy": []}}`,
 		`{"agents": {"main": {"x": 1}}}`, `{"agents": {"a b": {}}, "models": {"m": {"type": "demo"}}}`, `{"models": {"m": {"type": "demo", "model": "x"}}}`,
-		`{"models": {"m": {"type": "openai", "model": "x"}}}`, `{"models": {"m": {"type": "openai", "model": ""}}}`, `{"models": {"m": {"type": "openai"}}}`,
+		`{"models": {"m": {"type": "demo"}}, "agents": {"a": {"models": ["m", "m"]}}}`, `{"models": {"m": {"type": "openai", "model": "x"}}}`, `{"models": {"m": {"type": "openai", "model": ""}}}`, `{"models": {"m": {"type": "openai"}}}`,
 		`{"models": {"m": {"type": "${OPENAI}", "model": "x"}}}`, `{"models": {"m": {}}}`, `{"models": {"m": {"type": "gpt"}}}`,
 		`{"models": {"m": {"type": "openai", "model": "x", "small": 128}}}`, `{"models": {"m": {"type": "openai", "model": "x", "ports": [65536]}}}`,
 		`{"models": {"m": {"type": "openai", "model": "x", "max_tokens": 200}}}`, `{"models": {"m": {"type": "openai", "model": "x", "max_tokens": 201}}}`,
