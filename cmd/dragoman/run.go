@@ -38,6 +38,9 @@ func run(ctx, hard context.Context, file string) (err error) {
 		return err
 	}
 	log := newLog(cfg.Log, os.Stderr)
+	for _, w := range unpriced(cfg) {
+		log.Warn("price_unknown", "err", w)
+	}
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	defer outlive(log, end)()
