@@ -1,12 +1,9 @@
 package e2e
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -51,7 +48,7 @@ const firstAlone = 2000
 
 // startEachAlone is startHostile with a model for each of n chats, which are all the
 // same server: one model that fails in one chat after another is left alone.
-func startEachAlone(t testing.TB, n int, ofModel string) *hostile {
+func startEachAlone(t testing.TB, n int, ofModel, servers string) *hostile {
 	t.Helper()
 	tg := telegram.New(telegram.Options{})
 	t.Cleanup(tg.Close)
@@ -62,7 +59,7 @@ func startEachAlone(t testing.TB, n int, ofModel string) *hostile {
 		fmt.Fprintf(&agents, `"a%d": {"models": ["m%d"]}, `, i, i)
 		fmt.Fprintf(&chats, `"%d": {"agent": "a%d"}, `, firstAlone+i, i)
 	}
-	config := hostileConfig(tg, model, ofModel, "", `"agents": {`+agents.String()+`"main": {"models": ["main"]}},`)
+	config := hostileConfig(tg, model, ofModel, servers, `"agents": {`+agents.String()+`"main": {"models": ["main"]}},`)
 	config = strings.Replace(config, `"models": {`, `"models": {`+models.String(), 1)
 	config = strings.Replace(config, `"sends_in_flight": 64`, `"sends_in_flight": 64, "chats": {`+chats.String()+`}`, 1)
 	return &hostile{gateway: startGateway(t, config), tg: tg, model: model}
@@ -264,7 +261,7 @@ func untilTry(n int, before, then act) act {
 // its reference, and the next message is answered. The model's deadlines are short,
 // so the test runs alone.
 func TestEveryFaultOfAModelIsOnePlainOutcome(t *testing.T) {
-	h := startEachAlone(t, len(modelFaults), `, "idle_timeout": "1s", "timeout": "2s"`)
+	h := startEachAlone(t, len(modelFaults), `, "idle_timeout": "1s", "timeout": "2s"`, "")
 	users := make([]*telegram.User, len(modelFaults))
 	for i, c := range modelFaults {
 		users[i] = h.tg.User(int64(firstAlone+i), "Ann")
@@ -306,90 +303,4 @@ func TestEveryFaultOfAModelIsOnePlainOutcome(t *testing.T) {
 			t.Errorf("%s: after the stop the chat shows %d messages, want 2", c.name, n)
 		}
 	}
-}
-
-// A provider's stream may end at any byte, inside of a letter too. Nothing of it
-// counts unless its own end was seen, and no tool runs of it.
-func TestAStreamCutAtAnyByteIsNoReply(t *testing.T) {
-	t.Parallel()
-	wrote := filepath.Join(t.TempDir(), "wrote")
-	h := startHostile(t, `, "max_concurrency": 256`, toolServer("tools", "3s", "E2E_WROTE", wrote), "")
-	every := 1
-	if raceEnabled() {
-		every = 13 // a prime: no period of the frames hides from it
-	}
-	type cut struct {
-		user  *telegram.User
-		want  func(string) error
-		name  string
-		whole bool
-	}
-	var cuts []cut
-	runs := 0
-	for _, name := range []string{"answer", "call"} {
-		recording, err := os.ReadFile(filepath.Join("testdata", name+".sse"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		end := endOf(t, recording)
-		for n := 0; n <= len(recording); n += every {
-			if n > end-2 && n < end {
-				continue // the frame is there and the line that ends it is not: both are right
-			}
-			c := cut{user: h.tg.User(int64(10_000*(1+len(cuts)%2)+len(cuts)), "Ann"), name: fmt.Sprintf("%s cut at %d", name, n), whole: n >= end}
-			c.want = failure("")
-			switch {
-			case c.whole && name == "answer":
-				c.want = is("Grüße aus Zürich 🎉 — drei Wörter, 东京.")
-			case c.whole:
-				c.want = is("Got: wrote Käse 🧀 und Brot") // in the making it ends in a mark
-				runs++
-			}
-			again := cutAfter(recording, n, len(cuts)%2 == 0)
-			h.model.On(c.name, func(w http.ResponseWriter, r *http.Request, p prompt) {
-				if len(p.Results) > 0 {
-					repeats(w, r, p)
-					return
-				}
-				again(w, r, p)
-			})
-			cuts = append(cuts, c)
-		}
-	}
-	began := time.Now()
-	for _, c := range cuts {
-		c.user.Say(c.name)
-	}
-	references := map[string]string{}
-	texts := make([]string, len(cuts))
-	var users []*telegram.User
-	for i, c := range cuts {
-		texts[i] = h.outcome(t, c.user, 1, c.want)
-		if m := reference.FindStringSubmatch(texts[i]); m != nil {
-			references[m[1]] = c.name
-		}
-		c.user.Say("and now?")
-		users = append(users, c.user)
-	}
-	for i, c := range cuts {
-		h.outcome(t, c.user, 2, is("Fine."))
-		h.only(t, c.user, texts[i], "Fine.")
-	}
-	t.Logf("%d cuts, %d of them failures, in %s", len(cuts), len(references), time.Since(began).Round(time.Millisecond))
-	h.failedOnce(t, references)
-	h.nothingLeaked(t, users...)
-	h.alive(t)
-	if b, _ := os.ReadFile(wrote); bytes.Count(b, []byte("\n")) != runs {
-		t.Errorf("the tool ran %d times, want %d: only for the whole replies", bytes.Count(b, []byte("\n")), runs)
-	}
-}
-
-// endOf is where in a recording the frame with the finish_reason is over.
-func endOf(t testing.TB, recording []byte) int {
-	t.Helper()
-	at := regexp.MustCompile(`"finish_reason":"[a-z_]+"[^\n]*\n\n`).FindIndex(recording)
-	if at == nil {
-		t.Fatal("the recording has no end")
-	}
-	return at[1]
 }

@@ -71,7 +71,7 @@ func (h *hostile) inject(body string) {
 // A message may hold anything that fits into one.
 func TestAMessageMayHoldAnything(t *testing.T) {
 	t.Parallel()
-	h := startHostile(t, "", "", "")
+	h := startHostile(t, `, "context_tokens": 4000000`, "", "")
 	var mu sync.Mutex
 	said := map[string]int{}
 	h.model.Peek(func(p prompt) { mu.Lock(); said[p.Said]++; mu.Unlock() })
