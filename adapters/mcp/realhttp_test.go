@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os/exec"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -156,19 +157,15 @@ func TestGoServerIsReplaced(t *testing.T) {
 func checkReplaced(t *testing.T, version string, restarts int) {
 	calls := newCalls()
 	fresh := func() http.Handler { return server.NewStreamableHTTPServer(goServer(calls), server.WithStateful(true)) }
-	now := fresh()
-	swaps := make(chan http.Handler, 1)
+	var now atomic.Value // of http.Handler, of one type
+	now.Store(fresh())
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		select {
-		case now = <-swaps:
-		default:
-		}
-		now.ServeHTTP(w, r)
+		now.Load().(http.Handler).ServeHTTP(w, r)
 	}))
 	t.Cleanup(web.Close) // after the source, whose stream it waits for
 	r := start(t, Config{URL: ports.Secret(web.URL + "/mcp"), ProtocolVersion: version}).ready()
 	r.wantEcho("one")
-	swaps <- fresh()
+	now.Store(fresh())
 	r.wantEcho("two")
 	r.await("ready again", 0, func(s ports.State) bool {
 		return s.Phase == ports.PhaseReady && s.Restarts == restarts && s.Protocol == version
