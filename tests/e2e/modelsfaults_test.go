@@ -178,7 +178,7 @@ func startFaults(t *testing.T, cases []*wireCase, wrote string) (*hostile, *wire
 		c.user = tg.User(int64(5000+i), "Ann")
 		more := ""
 		if c.kind == "timeout" {
-			more = `, "idle_timeout": "1s"`
+			more = `, "idle_timeout": "3s"`
 		}
 		if c.mock != nil {
 			models = append(models, modelEntry(mock.URL, c.model, c.wire, more))
