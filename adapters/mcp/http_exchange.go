@@ -94,10 +94,13 @@ func (x *exchange) single(ctx context.Context, resp *http.Response) (*transport.
 	if resp.ContentLength > max {
 		return nil, x.tooLarge()
 	}
-	body, err := io.ReadAll(io.LimitReader(resp.Body, max+1))
-	switch {
-	case int64(len(body)) > max:
+	var read pieces
+	n, err := io.Copy(&read, io.LimitReader(resp.Body, max+1))
+	if n > max {
 		return nil, x.tooLarge()
+	}
+	body := read.joined()
+	switch {
 	case err != nil && !json.Valid(body):
 		return nil, x.broken(err, true)
 	}

@@ -9,16 +9,13 @@ import (
 
 var errLineTooLong = errors.New("line too long")
 
-// keepBuffer is how much memory a reader holds on to between two lines.
-const keepBuffer = 1 << 20
-
 // lineReader reads lines of at most max bytes: no peer decides how much memory
 // it gets. A longer line is cut if cut is set, else it is errLineTooLong.
 type lineReader struct {
 	r   *bufio.Reader
 	max int
 	cut bool
-	buf []byte
+	buf pieces
 
 	over []byte // what did not fit into buf, valid until the next read
 	more bool   // the line goes on behind it
@@ -31,29 +28,26 @@ func newLineReader(r io.Reader, max int, cut bool) *lineReader {
 // next gives the next line without its end, valid until the next call. Text
 // before the end of the stream counts as a line.
 func (l *lineReader) next() ([]byte, error) {
-	if cap(l.buf) > keepBuffer {
-		l.buf = nil
-	}
-	l.buf = l.buf[:0]
+	l.buf.reset()
 	for {
 		part, err := l.r.ReadSlice('\n')
 		if err == nil {
 			part = bytes.TrimRight(part, "\r\n")
 		}
-		if room := l.max - len(l.buf); len(part) > room {
+		if room := l.max - l.buf.size; len(part) > room {
 			if !l.cut {
 				l.over, l.more = part, err != nil
 				return nil, errLineTooLong
 			}
 			part = part[:room]
 		}
-		l.buf = append(l.buf, part...)
+		l.buf.Write(part)
 		switch {
 		case err == nil:
-			return l.buf, nil
+			return l.buf.joined(), nil
 		case errors.Is(err, bufio.ErrBufferFull):
-		case len(l.buf) > 0:
-			return l.buf, nil // the error comes again with the next call
+		case l.buf.size > 0:
+			return l.buf.joined(), nil // the error comes again with the next call
 		default:
 			return nil, err
 		}
@@ -64,10 +58,10 @@ func (l *lineReader) next() ([]byte, error) {
 // nothing of it, and leaves the reader behind its end; errLineTooLong: it has
 // more than budget bytes.
 func (l *lineReader) skim(budget int, see func([]byte)) (length int, err error) {
-	see(l.buf)
+	l.buf.each(see)
 	see(l.over)
-	length = len(l.buf) + len(l.over)
-	l.buf = nil
+	length = l.buf.size + len(l.over)
+	l.buf.reset()
 	for l.more {
 		if length > budget {
 			return length, errLineTooLong

@@ -75,7 +75,7 @@ type events struct {
 	// named are the events that count beside those that have no name.
 	named []string
 	begun bool
-	data  bytes.Buffer
+	data  pieces
 
 	name string // of the last event
 	torn bool   // the last event had no end: the stream had one before
@@ -89,16 +89,13 @@ func newEvents(r io.Reader, max int, at *cursor, idle func([]byte) error) *event
 // the end of the stream, errLineTooLong an event beyond the limit.
 func (e *events) next() ([]byte, error) {
 	name, id, hasID, hasData := "", "", false, false
-	if e.data.Cap() > keepBuffer {
-		e.data = bytes.Buffer{}
-	}
-	e.data.Reset()
+	e.data.reset()
 	for {
 		line, err := e.lines.next()
 		switch {
 		case err == io.EOF && hasData:
 			e.name, e.torn = name, true // cut off, or the server forgot the empty line; its id does not count
-			return e.data.Bytes(), nil
+			return e.data.joined(), nil
 		case err != nil:
 			return nil, err
 		}
@@ -111,20 +108,20 @@ func (e *events) next() ([]byte, error) {
 			}
 			if hasData && (name == "" || slices.Contains(e.named, name)) {
 				e.name = name
-				return e.data.Bytes(), nil
+				return e.data.joined(), nil
 			}
 			name, hasID, hasData = "", false, false
-			e.data.Reset()
+			e.data.reset()
 		}
 		field, _, _ := bytes.Cut(line[:min(len(line), fieldRoom)], []byte(":"))
 		switch string(field) {
 		case "data":
 			if hasData {
-				e.data.WriteByte('\n')
+				e.data.Write([]byte{'\n'})
 			}
 			hasData = true
 			e.data.Write(fieldValue(line))
-			if e.data.Len() > e.max {
+			if e.data.size > e.max {
 				return nil, errLineTooLong
 			}
 			continue

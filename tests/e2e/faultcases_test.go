@@ -98,7 +98,7 @@ var faultCases = map[string]faultCase{
 	"floods stderr":                  fine(),
 	"one line of stderr without end": fine(),
 	"floods requests":                fine(),
-	"asks without listening":         {act: timedOut, gone: true},
+	"asks without listening":         {act: timedOut + "|" + lostIt, gone: true}, // it may be given up before the call
 	"progresses for ever":            fails(timedOut),
 	"huge progress":                  fine(),
 
