@@ -21,6 +21,7 @@ func TestAButtonOfTheLostWorldApprovesNothing(t *testing.T) {
 	}
 	w.outcome(t, w.people[ann], 2, contains("You are in"))
 	w.say(t, ann, "hello", 3, is("Fine."))
+	eventually(t, answerWithin, "nothing is left to do", func() error { return nothingPending(w.Dir) })
 	if _, stderr, code := w.CLI("backup", "monday.db"); code != 0 {
 		t.Fatal(stderr)
 	}

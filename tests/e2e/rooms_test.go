@@ -132,6 +132,7 @@ func TestAConversationIsSteeredByTyping(t *testing.T) {
 		talk{"/usage", []string{"tokens read", "in 1 request to models", "at a price that I do not know"}, nil},
 		talk{"/busy collect", []string{"collect from now on"}, nil},
 		talk{"/status", []string{"Agent: main", "Model: small, chosen for this conversation", "Busy mode: collect, chosen for this conversation", "I am at rest", "Version: 0."}, []string{"absent"}})
+	eventually(t, answerWithin, "nothing is left to do", func() error { return nothingPending(g.Dir) }) // else the last answer may come twice
 	g.Kill()
 	g.Start()
 	g.WaitReady()
