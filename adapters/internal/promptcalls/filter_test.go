@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"dragoman/adapters/internal/wire"
 )
 
 // sifted is what comes of a reply, in words that can be compared.
@@ -83,6 +85,7 @@ var replies = []struct{ name, reply, want string }{
 	{"a thought behind a block", now + "\n<think>" + read1 + "</think>", "<think>\n\n</think>|clock__now {}"},
 	{"a thought without an end", now + "\n<think>" + read1, "<think>|clock__now {}"},
 	{"a thought without a beginning", "Like so:\n" + now + "\n</think>\n" + read1, "Like so:\n\n</think>" + `|f__read {"path":"a}\"{.txt"}`},
+	{"a thought that breaks off in a block", `<think>{"type":"mcp_call"`, "<think>"},
 	{"words of thoughts", now + "\nThe end is `</think>`.", "The end is `</think>`.|clock__now {}"},
 	{"nearly a thought", now + "\n</thinking> <<think", "</thinking> <<think|clock__now {}"},
 
@@ -194,7 +197,9 @@ func FuzzSplits(f *testing.F) {
 				t.Errorf("%q calls %q with %q", reply, c.Name, c.Arguments)
 			}
 		}
-		if len(filter.calls) == 0 && !cut && filter.said.String() != reply {
+		// A block of a thought is neither a call nor shown.
+		thought := strings.Contains(reply, wire.ThoughtBegin) || strings.Contains(reply, wire.ThoughtEnd)
+		if len(filter.calls) == 0 && !cut && !thought && filter.said.String() != reply {
 			t.Errorf("%q has no call, and became %q", reply, filter.said.String())
 		}
 	})
