@@ -53,7 +53,7 @@ func (p *pieces) reset() {
 	if len(p.full) > 0 {
 		first = p.full[0]
 	}
-	if cap(first) > 2*keepBuffer {
+	if cap(first) > keepBuffer {
 		first = nil
 	}
 	*p = pieces{last: first[:0]}
