@@ -95,6 +95,13 @@ type Opener interface {
 	Open(ctx context.Context, a Attachment) (io.ReadCloser, error)
 }
 
+// Uploader is an ability of a channel that posts files: it is Send for content that
+// has a File. A channel without it shows such content as its Text, which says what
+// the file is. open reads the file from its beginning; whoever opens it closes it.
+type Uploader interface {
+	Upload(ctx context.Context, m Outgoing, open func(context.Context) (io.ReadCloser, error)) (MessageID, error)
+}
+
 // Renderer turns content (its Text is Markdown) into the platform's own
 // messages, split at the platform's limits, each with Body set to whatever Send
 // needs. Pure; called before the answer is stored, so what is stored is what is
@@ -152,10 +159,30 @@ type Message struct {
 	Name        string          `json:"name,omitempty"`      // what the person is called there
 	Text        string          `json:"text,omitempty"`
 	ReplyTo     MessageID       `json:"reply_to,omitempty"`
+	Quote       *Quote          `json:"quote,omitempty"`  // what ReplyTo says, as far as the platform tells
+	Change      MessageChange   `json:"change,omitempty"` // what became of the message ID; "": it is new
+	More        bool            `json:"more,omitempty"`   // the platform splits what people send: more of this is likely to follow at once
 	Choice      *Choice         `json:"choice,omitempty"`
 	Attachments []Attachment    `json:"attachments,omitempty"`
 	At          time.Time       `json:"at"`              // when it was written, by the platform's clock; zero if unknown
 	Reply       json.RawMessage `json:"reply,omitempty"` // opaque; the adapter gets it back in Outgoing.Reply
+}
+
+// MessageChange is what became of a message that was there already.
+type MessageChange string
+
+const (
+	// ChangeEdit says that the message's Text and Attachments are these now.
+	ChangeEdit MessageChange = "edit"
+	// ChangeDelete says that the message is gone. It has no Text, and may have no From.
+	ChangeDelete MessageChange = "delete"
+)
+
+// Quote is the message, or the part of it, that a message replies to.
+type Quote struct {
+	Text string `json:"text"`
+	Name string `json:"name,omitempty"` // of who wrote it, as Message.Name
+	Own  bool   `json:"own,omitempty"`  // the bot did
 }
 
 // Choice is a button: the question it answers, the field of it and the value.
@@ -181,8 +208,17 @@ type Attachment struct {
 // to the core; without it Send shows Text as it is, cut at MaxText.
 type Content struct {
 	Text    string          `json:"text"`
+	File    *File           `json:"file,omitempty"` // the message is this file; Text is what is said of it
 	Choices []Choice        `json:"choices,omitempty"`
 	Body    json.RawMessage `json:"body,omitempty"`
+}
+
+// File is an artifact of the conversation that is posted as a file.
+type File struct {
+	Artifact string `json:"artifact"`
+	Name     string `json:"name,omitempty"`
+	MIME     string `json:"mime,omitempty"`
+	Size     int64  `json:"size,omitempty"` // bytes
 }
 
 // Outgoing is one platform message to post, or the new form of one.

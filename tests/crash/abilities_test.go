@@ -34,7 +34,7 @@ var interfaces = map[string]reflect.Type{
 	"Receiver": reflect.TypeFor[ports.Receiver](), "Reconnector": reflect.TypeFor[ports.Reconnector](), "Records": reflect.TypeFor[ports.Records](),
 	"Registrar": reflect.TypeFor[ports.Registrar](), "Rejoiner": reflect.TypeFor[ports.Rejoiner](), "Renderer": reflect.TypeFor[ports.Renderer](), "Reporter": reflect.TypeFor[ports.Reporter](),
 	"ResourceSource": reflect.TypeFor[ports.ResourceSource](), "Terminal": reflect.TypeFor[ports.Terminal](), "ToolPort": reflect.TypeFor[ports.ToolPort](), "ToolSource": reflect.TypeFor[ports.ToolSource](),
-	"Turns": reflect.TypeFor[ports.Turns](), "Typer": reflect.TypeFor[ports.Typer](), "Usage": reflect.TypeFor[ports.Usage](),
+	"Turns": reflect.TypeFor[ports.Turns](), "Uploader": reflect.TypeFor[ports.Uploader](), "Typer": reflect.TypeFor[ports.Typer](), "Usage": reflect.TypeFor[ports.Usage](),
 }
 
 // TestEveryInterfaceOfPortsIsKnownHere reads the source: one that is new must be
