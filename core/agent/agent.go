@@ -62,7 +62,11 @@ var errTurnTimeout = errors.New("the turn's time is over")
 // Live shows a turn at work; Text never blocks. Close ends it and gives the
 // preview that what is said next must replace, "" if there is none.
 type Live interface {
+	// Text shows the text so far.
 	Text(soFar string)
+	// Working has what line says shown behind the text, and again as it changes; ""
+	// is nothing. It is called from another goroutine until Close.
+	Working(line func() string)
 	Close() (preview string)
 }
 
@@ -145,6 +149,7 @@ func (a *Agent) Turn(ctx context.Context, l ports.Lease, w ports.Work, news <-ch
 	defer cancel()
 	t.live = a.outbox.Live(ctx, l, t.preview(w.Preview))
 	defer t.live.Close()
+	t.live.Working(t.work.line)
 	t.yield(ctx, w.Waiting)
 	began := time.Now()
 	t.log.Info("turn_started", "steps", len(t.steps), "deaths", w.Deaths.All)

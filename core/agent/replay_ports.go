@@ -163,5 +163,6 @@ func (replaySpeech) Live(context.Context, ports.Lease, ports.Preview) Live {
 
 type replayLive struct{}
 
-func (replayLive) Text(string)   {}
-func (replayLive) Close() string { return "" }
+func (replayLive) Text(string)           {}
+func (replayLive) Working(func() string) {}
+func (replayLive) Close() string         { return "" }

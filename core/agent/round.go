@@ -97,8 +97,13 @@ func (t *turn) launch(ctx context.Context, r *round, i int, f flights) {
 	call := t.toolCall(r, i)
 	f.open[i] = r.calls[i].class
 	t.log.Debug("tool_call_started", "tool", call.Name, "step", r.step, "call", i, "arguments", string(call.Arguments))
-	tools, host, began, home := t.tools, NewHost(t.log, call.Name), time.Now(), f.home
-	go func() { home <- landed{call: i, result: tools.Call(ctx, call, host), dur: time.Since(began)} }()
+	tools, run, home := t.tools, t.work.begin(call.Name), f.home
+	host := NewHost(t.log, call.Name, run.tells)
+	go func() {
+		result := tools.Call(ctx, call, host)
+		run.end()
+		home <- landed{call: i, result: result, dur: time.Since(run.began)}
+	}()
 }
 
 // rejoin is launch for a call that an earlier process began.
@@ -106,10 +111,12 @@ func (t *turn) rejoin(ctx context.Context, r *round, i int, f flights) {
 	call := t.toolCall(r, i)
 	f.open[i] = r.calls[i].class
 	r.calls[i].sought = true
-	tools, host, began, home := t.tools, NewHost(t.log, call.Name), time.Now(), f.home
+	tools, run, home := t.tools, t.work.begin(call.Name), f.home
+	host := NewHost(t.log, call.Name, run.tells)
 	go func() {
 		result, ok := tools.Rejoin(ctx, call, host)
-		home <- landed{call: i, result: result, dur: time.Since(began), lost: !ok}
+		run.end()
+		home <- landed{call: i, result: result, dur: time.Since(run.began), lost: !ok}
 	}()
 }
 

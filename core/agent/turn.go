@@ -32,6 +32,7 @@ type turn struct {
 	person ports.PersonID
 	log    *slog.Logger
 	live   Live
+	work   atWork // what runs now
 	news   <-chan struct{}
 	relook <-chan time.Time // set after a look that failed
 

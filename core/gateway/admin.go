@@ -30,7 +30,7 @@ func (g *Gateway) CallTool(ctx context.Context, name string, args json.RawMessag
 	defer cancel()
 	began := time.Now()
 	key := "admin/" + strconv.FormatInt(began.UnixNano(), 36)
-	info, r := g.tools.Call(ctx, name, args, ports.ToolCall{Person: "admin", Key: key}, agent.NewHost(g.log, name))
+	info, r := g.tools.Call(ctx, name, args, ports.ToolCall{Person: "admin", Key: key}, agent.NewHost(g.log, name, nil))
 	if info.Server == "" {
 		info.Server, info.Tool = g.tools.Origin(name) // of a tool that is not there, the server that it would be of
 	}

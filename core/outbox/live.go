@@ -17,15 +17,17 @@ const (
 	typingEvery = 4 * time.Second
 	draftEvery  = 50 * time.Millisecond
 	liveTimeout = 5 * time.Second
-	shownMax    = 64 << 10 // bytes
+	// workEvery is how often it is looked whether what runs has changed.
+	workEvery = 2 * time.Second
+	shownMax  = 64 << 10 // bytes
 	// liveGrace is how long the end of a turn waits for a call that does not heed
 	// its context.
 	liveGrace = 500 * time.Millisecond
 )
 
-// Live shows a turn at work: typing at first, then the text so far, as a draft
-// or as a preview, where the channel has one. All of it is best effort and never
-// delays the turn.
+// Live shows a turn at work: typing at first, then the text so far and what runs,
+// as a draft or as a preview, where the channel has one. All of it is best effort
+// and never delays the turn.
 type Live struct {
 	box     *Outbox
 	in      ports.Conversation
@@ -38,6 +40,7 @@ type Live struct {
 	once    sync.Once
 	done    chan struct{}
 	text    chan string // the newest text, latest wins
+	working chan func() string
 
 	quietUntil time.Time // the platform asked for silence
 	last       time.Time // when text was shown
@@ -47,7 +50,7 @@ type Live struct {
 // that may be posted, or that was before a restart. Close it.
 func (o *Outbox) Live(ctx context.Context, l ports.Lease, p ports.Preview) *Live {
 	v := &Live{box: o, in: l.In, channel: o.channels[l.In.Channel],
-		closing: make(chan struct{}), done: make(chan struct{}), text: make(chan string, 1)}
+		closing: make(chan struct{}), done: make(chan struct{}), text: make(chan string, 1), working: make(chan func() string, 1)}
 	v.ctx, v.cancel = context.WithCancel(ctx)
 	c := v.channel
 	if c == nil {
@@ -78,6 +81,15 @@ func (v *Live) Text(soFar string) {
 	}
 }
 
+// Working has line called from now on: what it says is shown behind the text, and
+// again as it changes, "" being nothing. Call it once.
+func (v *Live) Working(line func() string) {
+	select {
+	case v.working <- line:
+	default:
+	}
+}
+
 // Close ends the show: nothing of it reaches the chat afterwards. It returns the
 // id of the preview that what is said next must replace, "" if there is none.
 func (v *Live) Close() string {
@@ -101,9 +113,12 @@ func (v *Live) run() {
 	defer close(v.done)
 	typing := time.NewTimer(typingAfter)
 	defer typing.Stop()
+	looks := time.NewTicker(workEvery)
+	defer looks.Stop()
 	var (
-		text string
-		due  <-chan time.Time // when text may be shown
+		text, line string
+		working    = func() string { return "" }
+		due        <-chan time.Time // when they may be shown
 	)
 	for {
 		select {
@@ -116,15 +131,25 @@ func (v *Live) run() {
 				v.show(func(ctx context.Context) error { return v.channel.typer.Typing(ctx, v.in) })
 			}
 			typing.Reset(typingEvery)
-		case text = <-v.text:
-			if due == nil && v.shows() {
-				due = time.After(v.pause())
+			continue
+		case working = <-v.working:
+			continue
+		case <-looks.C:
+			now := working()
+			if now == line {
+				continue
 			}
+			line = now
+		case text = <-v.text:
+			line = ""
 		case <-due:
 			due = nil
-			if !v.tell(text) {
-				due = time.After(v.pause())
+			if v.tell(text, line) {
+				continue
 			}
+		}
+		if due == nil && v.shows() {
+			due = time.After(v.pause())
 		}
 	}
 }
@@ -147,12 +172,19 @@ func (v *Live) pause() time.Duration {
 }
 
 // tell shows the text so far, or the beginning of one that nobody can read as
-// fast as it grows. It reports false where that has to be tried again.
-func (v *Live) tell(text string) (done bool) {
+// fast as it grows, and the line of what runs. It reports false where that has to
+// be tried again.
+func (v *Live) tell(text, line string) (done bool) {
 	if len(text) > shownMax {
 		text = strings.ToValidUTF8(text[:shownMax], "")
 	}
 	defer func() { v.last = time.Now() }()
+	switch {
+	case line != "":
+		text = strings.TrimSpace(text + "\n\n" + line)
+	case v.channel.drafter == nil && strings.TrimSpace(text) != "":
+		text += unfinished
+	}
 	if v.channel.drafter != nil {
 		v.show(func(ctx context.Context) error { return v.channel.drafter.Draft(ctx, v.in, text) })
 		return true

@@ -2,6 +2,7 @@ package outbox
 
 import (
 	"context"
+	"math"
 	"strings"
 	"time"
 
@@ -16,6 +17,10 @@ const (
 	// that is under way, and lastStore for the store to take its id.
 	settleGrace = liveTimeout + time.Second
 	lastStore   = 2 * time.Second
+	// editsMax bounds the edits of a preview: with the answer's own there are twenty.
+	// After the first evenPaced their pause grows by paceGrows, so that they last for
+	// ten minutes.
+	editsMax, evenPaced, paceGrows = 19, 4, 1.4
 	// unfinished ends a preview's text.
 	unfinished = " …"
 )
@@ -32,6 +37,7 @@ type preview struct {
 	cancel  context.CancelFunc
 	stored  bool
 	given   bool   // up: no more is shown
+	edits   int    // of it so far
 	shown   string // the last text
 }
 
@@ -40,22 +46,24 @@ func (c *channel) previews() bool {
 	return c.editor != nil && c.drafter == nil && c.traits.EditEvery > 0
 }
 
-// pace is the pause between two edits.
+// pace is the pause before the next edit. It grows after some: platforms count edits
+// as they count messages, and who waits for minutes needs no news each second.
 func (p *preview) pace() time.Duration {
+	every := p.channel.traits.EditEvery
 	if p.Group && p.channel.traits.GroupEditEvery > 0 {
-		return p.channel.traits.GroupEditEvery
+		every = p.channel.traits.GroupEditEvery
 	}
-	return p.channel.traits.EditEvery
+	return time.Duration(float64(every) * math.Pow(paceGrows, float64(max(0, p.edits-evenPaced))))
 }
 
 // show posts the preview with the text so far, or brings it up to date. It
 // reports false where that has to be tried again; an error asks to keep quiet for
 // a while.
 func (p *preview) show(text string) (done bool, err error) {
-	if p.given || strings.TrimSpace(text) == "" {
+	if p.given || p.edits >= editsMax || strings.TrimSpace(text) == "" {
 		return true, nil
 	}
-	part := p.box.Render(p.lease.In, ports.Content{Text: text + unfinished})[0]
+	part := p.box.Render(p.lease.In, ports.Content{Text: text})[0]
 	if part.Text == p.shown {
 		return true, nil
 	}
@@ -104,6 +112,7 @@ func (p *preview) post(out ports.Outgoing) (done bool, err error) {
 // edit brings the message up to date. An edit whose outcome is not known may
 // still reach the chat, so what is said next must not be put into this message.
 func (p *preview) edit(out ports.Outgoing) error {
+	p.edits++
 	_, err := p.call(func(ctx context.Context) (ports.MessageID, error) {
 		return p.Posted, p.channel.editor.Edit(ctx, p.Posted, out)
 	})
