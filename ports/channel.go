@@ -195,6 +195,11 @@ type Choice struct {
 	Label    string `json:"label,omitempty"` // what the person reads; not part of a press
 }
 
+// StopQuestion is the Question of the button that stops the turn at work that it is
+// shown with: to press it is to write /stop. Its Value is the Seq of the turn's first
+// message.
+const StopQuestion = "stop"
+
 // Attachment is a file that came with a message; ID is for the adapter's Opener.
 type Attachment struct {
 	ID   string `json:"id"`

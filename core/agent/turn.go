@@ -316,6 +316,7 @@ func (t *turn) preview(posted *ports.Preview) ports.Preview {
 	answered := t.taken[len(t.taken)-1].Message
 	p.Group = !answered.Private
 	p.Out = ports.Outgoing{In: t.lease.In, ReplyTo: t.repliesTo(), Reply: answered.Reply}
+	p.Out.Content.Choices = []ports.Choice{{Question: ports.StopQuestion, Field: "turn", Value: strconv.FormatInt(t.taken[0].Seq, 10), Label: "⏹ Stop"}}
 	return p
 }
 

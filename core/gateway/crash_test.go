@@ -321,7 +321,7 @@ func play(t *testing.T, d drama, at int, how fault) int {
 
 // answer is what the person does about a message that they have not answered.
 func (d drama) answer(c ports.Content, asked map[string]bool) (ports.Message, bool) {
-	if len(c.Choices) == 0 || asked[c.Choices[0].Question] {
+	if len(c.Choices) == 0 || c.Choices[0].Question == ports.StopQuestion || asked[c.Choices[0].Question] {
 		return ports.Message{}, false
 	}
 	asked[c.Choices[0].Question] = true

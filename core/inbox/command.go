@@ -30,6 +30,11 @@ func (x *Inbox) command(ctx context.Context, m ports.Message, v Verdict) (Answer
 	return func(ports.Sight) string { return fmt.Sprintf(textNotAnswered, ref) }, nil
 }
 
+// stopPressed reports whether a message is a press of a turn's stop button.
+func stopPressed(m ports.Message) bool {
+	return m.Choice != nil && m.Choice.Question == ports.StopQuestion
+}
+
 // isStop reports whether a message is /stop.
 func isStop(m ports.Message) bool {
 	name, _, ok := ports.ParseCommand(m.Text)

@@ -213,6 +213,9 @@ func (r *receiver) Receive(ctx context.Context, b ports.Batch) (err error) {
 		if _, twice := verdicts[m.Event]; twice {
 			continue
 		}
+		if stopPressed(m) {
+			m.Text = "/stop" // in the history it is as if written
+		}
 		v, err := guard.Read(ctx, r.inbox.leaks, "admit", func(ctx context.Context) (Verdict, error) { return r.inbox.parts.Admit(ctx, m) })
 		if err != nil {
 			return err

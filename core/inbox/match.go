@@ -23,6 +23,13 @@ func Matcher(asks Asks, render Render) func(ports.Sight, Verdict) ports.Route {
 	edit := func(q ports.Question) []ports.Delivery { return asks.Settled(q, render) }
 	return func(s ports.Sight, v Verdict) ports.Route {
 		m := s.Message
+		if stopPressed(m) {
+			// A turn of which nothing is recorded yet is known by what waits.
+			if s.Turn == nil && s.Waiting() == 0 || s.Turn != nil && s.Turn.ID != m.In.String()+"#"+m.Choice.Value {
+				return ports.Route{Drop: true} // it is over: its answer takes the button away
+			}
+			return stop(s, v, asks, edit, render)
+		}
 		if m.Choice != nil {
 			return asks.Press(s, v.Person, edit)
 		}

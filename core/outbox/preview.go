@@ -64,6 +64,9 @@ func (p *preview) show(text string) (done bool, err error) {
 		return true, nil
 	}
 	part := p.box.Render(p.lease.In, ports.Content{Text: text})[0]
+	if p.channel.traits.Choices {
+		part.Choices = p.Out.Content.Choices
+	}
 	if part.Text == p.shown {
 		return true, nil
 	}

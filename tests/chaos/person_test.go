@@ -298,7 +298,7 @@ func classify(text string) (kind, []string) {
 		return isIdle, nil
 	case strings.HasPrefix(text, "Only the person whose question"):
 		return isNotYours, nil
-	case strings.HasSuffix(text, " …"):
+	case strings.HasSuffix(text, " …"), strings.Contains(text, "⏳ `"):
 		return isPreview, nil
 	case text == "Answer to nothing. Done.":
 		return isWordless, nil

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"dragoman/core/access"
+	"dragoman/ports"
 	"dragoman/tests/fake/telegram"
 )
 
@@ -140,7 +141,7 @@ func (p *people) answer(m telegram.Sent) {
 	}
 	question, _, _ := strings.Cut(*m.Rows[0][0].Data, ":")
 	switch {
-	case how == "" || p.answered[question]:
+	case how == "" || p.answered[question] || question == ports.StopQuestion: // an answer in the making asks nothing
 		return
 	case how == p.d.meanwhile:
 		p.sayAlso()
