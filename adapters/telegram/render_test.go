@@ -130,7 +130,7 @@ func soundPage(p page, limit int) error {
 		return fmt.Errorf("not UTF-8")
 	case p.Text != strings.Trim(p.Text, " \t\r\n"):
 		return fmt.Errorf("not trimmed")
-	case !visible(p.Text):
+	case !markdown.Visible(p.Text):
 		return fmt.Errorf("nothing to see")
 	case len(p.Entities) > maxFormats:
 		return fmt.Errorf("%d entities", len(p.Entities))
@@ -167,7 +167,7 @@ func soundPage(p page, limit int) error {
 // seen is what a browser shows of a text: the same Markdown by way of goldmark's
 // own renderer.
 func seen(source string) string {
-	nodes, err := html.Parse(strings.NewReader(markdown.HTML(clean(source))))
+	nodes, err := html.Parse(strings.NewReader(markdown.HTML(markdown.Clean(source))))
 	if err != nil {
 		panic(err)
 	}
@@ -184,7 +184,7 @@ func seen(source string) string {
 func tally(text string) map[rune]int {
 	counts := map[rune]int{}
 	for _, r := range text {
-		if visible(string(r)) {
+		if markdown.Visible(string(r)) {
 			counts[r]++
 		}
 	}

@@ -193,7 +193,7 @@ func (w *writer) put(text string) {
 }
 
 func (w *writer) raw(text string) {
-	text = strings.Map(cleanRune, text) // a character reference may have brought it in
+	text = strings.Map(markdown.CleanRune, text) // a character reference may have brought it in
 	w.text.WriteString(text)
 	for _, r := range text {
 		w.units += width(r)
