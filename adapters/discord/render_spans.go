@@ -1,0 +1,229 @@
+package discord
+
+import (
+	"net/url"
+	"regexp"
+	"strings"
+
+	"dragoman/adapters/internal/markdown"
+)
+
+// spans writes running text with its looks and links.
+func (w *writer) spans(spans []markdown.Span) {
+	for len(spans) > 0 && !w.full {
+		n := 1
+		for spans[0].Link != "" && n < len(spans) && spans[n].Link == spans[0].Link {
+			n++
+		}
+		if spans[0].Link == "" {
+			w.span(spans[0])
+		} else {
+			w.link(spans[:n])
+		}
+		spans = spans[n:]
+	}
+}
+
+// span writes text of one look line by line.
+func (w *writer) span(s markdown.Span) {
+	for i, line := range strings.Split(strings.Map(markdown.CleanRune, s.Text), "\n") {
+		if w.full {
+			return
+		}
+		if i > 0 {
+			w.line()
+		}
+		if line == "" {
+			continue
+		}
+		w.start()
+		switch {
+		case s.Style&markdown.Monospace != 0:
+			w.code(line)
+		default:
+			w.looks(line, s.Style)
+		}
+	}
+}
+
+// looks writes a part of a line between the marks of its style. Blanks at its
+// ends go outside: next to them a mark is none.
+func (w *writer) looks(line string, style markdown.Style) {
+	inner := strings.TrimSpace(line)
+	lead := line[:strings.Index(line, inner)]
+	trail := line[len(lead)+len(inner):]
+	w.raw(lead)
+	if inner != "" {
+		mark := markOf(style)
+		w.mark(mark)
+		w.raw(escape(inner, !w.words && mark == ""))
+		w.words = true
+		w.raw(reversed(mark))
+		if mark != "" {
+			w.closed = mark[0]
+		}
+	}
+	if trail != "" {
+		w.raw(trail)
+	}
+}
+
+// mark opens a look. Next to the same mark of one that ended it would be read as
+// one with it.
+func (w *writer) mark(mark string) {
+	if mark != "" && w.closed == mark[0] {
+		w.raw(apart)
+	}
+	w.raw(mark)
+}
+
+func markOf(style markdown.Style) string {
+	mark := ""
+	if style&markdown.Strike != 0 {
+		mark = "~~"
+	}
+	if style&markdown.Bold != 0 {
+		mark += "**"
+	}
+	if style&markdown.Italic != 0 {
+		mark += "*"
+	}
+	return mark
+}
+
+func reversed(mark string) string {
+	if strings.HasPrefix(mark, "~~") {
+		return mark[2:] + "~~"
+	}
+	return mark
+}
+
+// code writes letters between backticks. It takes no other look: marks around it
+// would end at marks within. Three backticks would begin a fence.
+func (w *writer) code(text string) {
+	text = parted(text, 2)
+	mark := "`"
+	if strings.Contains(text, mark) {
+		mark = "``"
+		if text[0] == '`' || text[len(text)-1] == '`' {
+			text = " " + text + " "
+		}
+	}
+	w.mark(mark)
+	w.raw(text + mark)
+	w.closed, w.words = '`', true
+}
+
+// link writes a link: as its address where it shows nothing else, with words
+// where Discord takes them, and else with the address behind the words.
+func (w *writer) link(spans []markdown.Span) {
+	target := spans[0].Link
+	label := strings.TrimSpace(markdown.Plain(spans))
+	web := strings.HasPrefix(strings.ToLower(target), "http")
+	if web && shows(label, target) {
+		w.start()
+		w.raw("<" + label + ">")
+		w.words = true
+		return
+	}
+	masked := web && !strings.ContainsAny(label, "[]\n") && !urlLike.MatchString(label)
+	if masked {
+		w.start()
+		w.raw("[")
+		w.words = true
+	}
+	for _, s := range spans {
+		s.Link = ""
+		w.span(s)
+	}
+	switch address := addressOf(target); {
+	case masked:
+		w.raw("](<" + inert.Replace(target) + ">)")
+	case web:
+		w.raw(" (<" + inert.Replace(target) + ">)")
+	case !strings.Contains(label, address):
+		w.raw(" (" + escape(address, false) + ")")
+	}
+}
+
+// urlLike labels make Discord show a link as it is written: they could lie.
+var urlLike = regexp.MustCompile(`(?i)[a-z]://|www\.|discord\.gg`)
+
+// inert characters of an address end no link and no look around it.
+var inert = strings.NewReplacer("(", "%28", ")", "%29", "*", "%2A", "~", "%7E", "|", "%7C", "`", "%60", `\`, "%5C", "<", "%3C", ">", "%3E")
+
+// shows reports whether a label is the address that it links to.
+func shows(label, target string) bool {
+	if label == target {
+		return !strings.ContainsAny(label, "<> \n")
+	}
+	if strings.ContainsAny(label, "<> \n") || !strings.HasPrefix(strings.ToLower(label), "http") {
+		return false
+	}
+	a, err := url.PathUnescape(label)
+	if err != nil {
+		return false
+	}
+	b, err := url.PathUnescape(target)
+	return err == nil && a == b
+}
+
+// addressOf is what a mailto or tel link goes to, else the link.
+func addressOf(link string) string {
+	for _, scheme := range []string{"mailto:", "tel:"} {
+		if len(link) > len(scheme) && strings.EqualFold(link[:len(scheme)], scheme) {
+			return link[len(scheme):]
+		}
+	}
+	return link
+}
+
+var (
+	blockMark = regexp.MustCompile(`^ *(?:#|>|-(?:#| |$))`)
+	number    = regexp.MustCompile(`^ *[0-9]+\.(?: |$)`)
+	bareURL   = regexp.MustCompile(`^://[^\s<]*`)
+	angle     = regexp.MustCompile(`^<[^: >]+:/`)
+)
+
+// escape takes from literal text what Discord would read as markup. first: it is
+// the first of its line.
+func escape(text string, first bool) string {
+	var b strings.Builder
+	if first {
+		if at := blockMark.FindString(text); at != "" {
+			n := len(at) - len(strings.TrimLeft(at, " "))
+			b.WriteString(text[:n] + `\` + text[n:n+1])
+			text = text[n+1:]
+		} else if at := number.FindString(text); at != "" {
+			n := strings.IndexByte(at, '.')
+			b.WriteString(text[:n] + `\.`)
+			text = text[n+1:]
+		}
+	}
+	for i := 0; i < len(text); i++ {
+		if special(text, i) {
+			b.WriteByte('\\')
+		}
+		b.WriteByte(text[i])
+	}
+	return b.String()
+}
+
+// special reports whether the byte at i would be read as markup.
+func special(text string, i int) bool {
+	switch text[i] {
+	case '*', '_', '~', '|', '`', '[':
+		return true
+	case '\\':
+		return i+1 == len(text) || !isLetter(text[i+1]) && text[i+1] != ' '
+	case ':': // an address is a link by itself, but not with escapes in it
+		return strings.ContainsAny(bareURL.FindString(text[i:]), "*_~|`[\\")
+	case '<':
+		return angle.MatchString(text[i:])
+	}
+	return false
+}
+
+func isLetter(c byte) bool {
+	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+}
