@@ -86,6 +86,12 @@ func (p params) unknown(known []string) string {
 	return ""
 }
 
+// has says whether a parameter was given.
+func (p params) has(name string) bool {
+	_, ok := p[name]
+	return ok
+}
+
 // int is a whole number; 0 if it is absent or none.
 func (p params) int(name string) int64 {
 	n, err := strconv.ParseInt(p[name], 10, 64)

@@ -31,36 +31,44 @@ type Options struct {
 	Overall int
 	// Privacy keeps from the bot what in a group is not said to it.
 	Privacy bool
+	// WebhookPause is the first pause before an update is delivered again, which
+	// doubles; zero is a second. WebhookTimeout is how long an answer may take;
+	// zero is a minute.
+	WebhookPause   time.Duration
+	WebhookTimeout time.Duration
 	// Watch hears what passes.
 	Watch Watch
 }
 
 // Server is the fake. Safe for many goroutines.
 type Server struct {
-	opts Options
-	http *http.Server
-	url  string
-	done chan struct{} // closed by Close
-	idle sync.WaitGroup
+	opts   Options
+	http   *http.Server
+	url    string
+	client *http.Client  // for webhooks
+	done   chan struct{} // closed by Close
+	idle   sync.WaitGroup
 
-	mu       sync.Mutex
-	chats    map[int64]*chat
-	queries  map[string]*query
-	queue    []update
-	nextID   int64 // of the next update
-	allowed  map[string]bool
-	offset   int64         // highest offset asked for
-	poller   chan struct{} // closed to end the long poll in progress
-	wake     chan struct{} // closed when an update arrives
-	webhook  string
-	commands json.RawMessage
-	faults   map[string]*fault
-	delays   map[string]time.Duration
-	calls    map[string]int
-	open     map[string]int
-	spans    map[string][]span
-	peak     map[string]int
-	posts    []time.Time // of the last second, for Options.Overall
+	mu        sync.Mutex
+	chats     map[int64]*chat
+	queries   map[string]*query
+	queue     []update
+	nextID    int64 // of the next update
+	allowed   map[string]bool
+	offset    int64         // highest offset asked for
+	poller    *poll         // the long poll in progress
+	wake      chan struct{} // closed when an update arrives
+	hook      *webhook      // nil: none is set
+	proxy     string        // what ServeHooksAt named
+	delivered []Delivery
+	commands  json.RawMessage
+	faults    map[string]*fault
+	delays    map[string]time.Duration
+	calls     map[string]int
+	open      map[string]int
+	spans     map[string][]span
+	peak      map[string]int
+	posts     []time.Time // of the last second, for Options.Overall
 }
 
 // New starts a server on a free port of 127.0.0.1. It panics if there is none.
@@ -71,6 +79,12 @@ func New(o Options) *Server {
 	if o.Username == "" {
 		o.Username = DefaultUsername
 	}
+	if o.WebhookPause == 0 {
+		o.WebhookPause = hookPause
+	}
+	if o.WebhookTimeout == 0 {
+		o.WebhookTimeout = hookTimeout
+	}
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		panic("fake telegram: " + err.Error())
@@ -80,6 +94,10 @@ func New(o Options) *Server {
 		chats: map[int64]*chat{}, queries: map[string]*query{}, nextID: 700_000_001, wake: make(chan struct{}),
 		faults: map[string]*fault{}, delays: map[string]time.Duration{},
 		calls: map[string]int{}, open: map[string]int{}, spans: map[string][]span{}, peak: map[string]int{},
+	}
+	s.client = &http.Client{
+		Transport:     &http.Transport{MaxIdleConnsPerHost: hookConnections},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	s.http = &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second}
 	s.idle.Go(func() {
@@ -109,9 +127,13 @@ func (s *Server) Close() {
 	default:
 	}
 	close(s.done)
+	if s.hook != nil {
+		s.hook.stop()
+	}
 	s.mu.Unlock()
 	_ = s.http.Close()
 	s.idle.Wait()
+	s.client.CloseIdleConnections()
 }
 
 // reply is an answer of the Bot API: {"ok":true,"result":…}, or an error.

@@ -3,7 +3,9 @@ package telegram
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"net/http"
+	"slices"
 	"time"
 )
 
@@ -18,6 +20,8 @@ type update struct {
 var optIn = map[string]bool{"chat_member": true, "message_reaction": true, "message_reaction_count": true}
 
 const conflictPoller = "Conflict: terminated by other getUpdates request; make sure that only one bot instance is running"
+
+const conflictSet = "Conflict: terminated by setWebhook request"
 
 const conflictWebhook = "Conflict: can't use getUpdates method while webhook is active; use deleteWebhook to delete the webhook first"
 
@@ -54,6 +58,7 @@ func (s *Server) push(chat int64, kind string, value json.RawMessage) int64 {
 	s.queue = append(s.queue, update{id, chat, body})
 	close(s.wake)
 	s.wake = make(chan struct{})
+	s.hook.poke()
 	return id
 }
 
@@ -64,13 +69,11 @@ func (s *Server) getUpdates(ctx context.Context, p params) reply {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.webhook != "" {
+	if s.hook != nil {
 		return refuse(http.StatusConflict, conflictWebhook)
 	}
-	if s.poller != nil {
-		close(s.poller)
-	}
-	mine := make(chan struct{})
+	s.endPoll(conflictPoller)
+	mine := &poll{ended: make(chan struct{})}
 	s.poller = mine
 	defer func() {
 		if s.poller == mine {
@@ -98,18 +101,34 @@ func (s *Server) getUpdates(ctx context.Context, p params) reply {
 	}
 }
 
+// poll is a call of getUpdates that waits.
+type poll struct {
+	ended chan struct{} // closed to end it
+	why   string        // set before
+}
+
+// endPoll ends the poll in progress. s.mu is held.
+func (s *Server) endPoll(why string) {
+	if s.poller == nil {
+		return
+	}
+	s.poller.why = why
+	close(s.poller.ended)
+	s.poller = nil
+}
+
 // waitUpdate waits for an update; over says that the poll ended without one.
-func (s *Server) waitUpdate(ctx context.Context, mine, wake chan struct{}, deadline <-chan time.Time) (a reply, over bool) {
+func (s *Server) waitUpdate(ctx context.Context, mine *poll, wake chan struct{}, deadline <-chan time.Time) (a reply, over bool) {
 	select {
 	case <-wake:
 		select {
-		case <-mine: // both: the newer poller is to have it
-			return refuse(http.StatusConflict, conflictPoller), true
+		case <-mine.ended: // both: the newer poller is to have it
+			return refuse(http.StatusConflict, mine.why), true
 		default:
 			return reply{}, false
 		}
-	case <-mine:
-		return refuse(http.StatusConflict, conflictPoller), true
+	case <-mine.ended:
+		return refuse(http.StatusConflict, mine.why), true
 	case <-deadline:
 	case <-ctx.Done():
 	case <-s.done:
@@ -134,6 +153,9 @@ func (s *Server) allow(list string) *reply {
 	return nil
 }
 
+// kinds are the updates that the bot asked for; nil means the usual ones. s.mu is held.
+func (s *Server) kinds() []string { return slices.Sorted(maps.Keys(s.allowed)) }
+
 // forget drops what offset acknowledges; a negative one keeps the last -offset. s.mu is held.
 func (s *Server) forget(offset int64) {
 	if offset < 0 {
@@ -152,27 +174,4 @@ func bodies(us []update) []json.RawMessage {
 		out[i] = u.body
 	}
 	return out
-}
-
-func (s *Server) setWebhook(_ context.Context, p params) reply {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.webhook = p["url"]
-	return result(true)
-}
-
-func (s *Server) deleteWebhook(_ context.Context, p params) reply {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.webhook = ""
-	if p["drop_pending_updates"] == "true" {
-		s.queue = nil
-	}
-	return result(true)
-}
-
-func (s *Server) getWebhookInfo(context.Context, params) reply {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return result(map[string]any{"url": s.webhook, "has_custom_certificate": false, "pending_update_count": len(s.queue)})
 }
