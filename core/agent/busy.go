@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
+	"dragoman/core/internal/burst"
 	"dragoman/ports"
 )
 
@@ -50,9 +52,15 @@ func (t *turn) since(waiting []ports.Inbox) []ports.Inbox {
 
 // yield ends the turn for a new message of its person, where the conversation
 // wants that. A turn that asks whether it is still wanted has its own rule, and a
-// command is done before what was said after it.
+// command is done before what was said after it. Half of a burst ends nothing: all of
+// it does, a moment later.
 func (t *turn) yield(ctx context.Context, waiting []ports.Inbox) {
-	if t.stopped || t.idle || t.givenUp || t.old != fresh || commandOf(t.taken) != "" || len(t.since(waiting)) == 0 || t.busy(ctx) != ports.BusyInterrupt {
+	since := t.since(waiting)
+	if t.stopped || t.idle || t.givenUp || t.old != fresh || commandOf(t.taken) != "" || len(since) == 0 || t.busy(ctx) != ports.BusyInterrupt {
+		return
+	}
+	if left := t.coming(since); left > 0 {
+		t.relook = time.After(left)
 		return
 	}
 	t.interrupted, t.joining = true, nil
@@ -68,7 +76,18 @@ func (t *turn) steer(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	t.joining = t.freshOf(t.more(waiting))
+	if more := t.more(waiting); t.coming(more) <= 0 { // half of a burst joins at a later step
+		t.joining = t.freshOf(more)
+	}
 	t.join()
 	return nil
+}
+
+// coming is how long what came may still be half of a burst. What a recorded turn
+// took was whole.
+func (t *turn) coming(list []ports.Inbox) time.Duration {
+	if t.script != nil {
+		return 0
+	}
+	return burst.Left(list)
 }

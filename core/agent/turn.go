@@ -34,7 +34,7 @@ type turn struct {
 	live   Live
 	work   atWork // what runs now
 	news   <-chan struct{}
-	relook <-chan time.Time // set after a look that failed
+	relook <-chan time.Time // set after a look that failed, or that saw half of a burst
 
 	taken       []ports.Inbox // the turn's messages
 	joining     []ports.Inbox // messages that join once the open round is done

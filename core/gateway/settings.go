@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"dragoman/core/internal/burst"
 	"dragoman/core/internal/guard"
 	"dragoman/ports"
 )
@@ -156,14 +157,26 @@ func modelsOf(a Agent) []string {
 
 // How long a turn waits for more where its conversation collects.
 const (
-	collectSilence = time.Second      // after its person's last message
-	collectMost    = 10 * time.Second // after their first
+	collectSilence = burst.Silence // after its person's last message
+	collectMost    = burst.Most    // after their first
 )
 
 // hold is how long the turn that would begin now waits for more of its person's
-// messages. What somebody else has said since ends the wait: nothing that comes
-// behind it could join.
+// messages: where its conversation collects, and in each for the rest of a burst.
+// One that goes on with what came instead of an answer waits for such a rest alone.
+// What somebody else has said since ends the wait: nothing that comes behind it
+// could join.
 func (g *Gateway) hold(ctx context.Context, in ports.Conversation, w ports.Work) time.Duration {
+	first, last := w.Waiting[0], w.Waiting[len(w.Waiting)-1]
+	for _, m := range w.Waiting {
+		if m.Person != first.Person {
+			return 0
+		}
+	}
+	rest := burst.Left(w.Waiting)
+	if w.Turn != nil || rest > 0 {
+		return rest
+	}
 	a, err := g.agentOf(in)
 	if err != nil {
 		return 0 // the turn says so
@@ -171,12 +184,6 @@ func (g *Gateway) hold(ctx context.Context, in ports.Conversation, w ports.Work)
 	s, err := g.chosen(ctx, in)
 	if err != nil || cmp.Or(s.Busy, a.Busy) != ports.BusyCollect {
 		return 0
-	}
-	first, last := w.Waiting[0], w.Waiting[len(w.Waiting)-1]
-	for _, m := range w.Waiting {
-		if m.Person != first.Person {
-			return 0
-		}
 	}
 	return min(collectSilence-time.Since(last.Received), collectMost-time.Since(first.Received))
 }

@@ -17,11 +17,11 @@ type held struct {
 	since time.Time
 }
 
-// hold waits, without a slot, where the turn that would begin is to wait for more
-// messages, and reports whether it did: what is due must be looked at again. A
+// hold waits, without a slot, where the turn that would begin, or go on with what
+// came instead of an answer, is to wait for more messages, and reports whether it did: what is due must be looked at again. A
 // stop among what waits, and the gateway's own end, are waited for by nothing.
 func (x *Inbox) hold(in ports.Conversation, w ports.Work, n *lane) (waited bool) {
-	if x.parts.Hold == nil || w.Turn != nil ||
+	if x.parts.Hold == nil || len(w.Waiting) == 0 || w.Turn != nil && !overtaken(w) ||
 		slices.ContainsFunc(w.Waiting, func(m ports.Inbox) bool { return m.Route == ports.RouteControl }) {
 		return false
 	}
@@ -42,4 +42,10 @@ func (x *Inbox) hold(in ports.Conversation, w ports.Work, n *lane) (waited bool)
 	}
 	x.more(n)
 	return true
+}
+
+// overtaken reports whether the turn that is due goes on because its person wrote
+// instead of answering.
+func overtaken(w ports.Work) bool {
+	return w.Question != nil && w.Question.State == ports.QuestionSuperseded
 }

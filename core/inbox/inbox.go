@@ -61,8 +61,8 @@ type Parts struct {
 	// Turn works on what the lane holds until the turn is over or parked. news
 	// tells that rows came in meanwhile.
 	Turn func(ctx context.Context, l ports.Lease, w ports.Work, news <-chan struct{}) error
-	// Hold is how long the turn that would begin now is to wait for more messages
-	// first; 0 or less: not at all. It is asked again when it is over, and when there is
+	// Hold is how long the turn that would begin now, or that goes on because its person
+	// wrote instead of answering, is to wait for more messages first; 0 or less: not at all. It is asked again when it is over, and when there is
 	// news. nil = no turn waits.
 	Hold func(ctx context.Context, in ports.Conversation, w ports.Work) time.Duration
 	// Received hears how many messages of a channel were stored. It returns at once.
