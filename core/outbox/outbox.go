@@ -23,6 +23,8 @@ import (
 
 const (
 	sendTimeout = 30 * time.Second
+	// uploadTimeout is for a message that is a file.
+	uploadTimeout = 3 * time.Minute
 	// optionalTimeout is for what may be dropped.
 	optionalTimeout = 2 * time.Second
 	// giveUpAfter is how long one delivery may block its conversation with
@@ -43,6 +45,8 @@ const (
 type Store interface {
 	Pending(ctx context.Context, l ports.Lease) ([]ports.Delivery, error)
 	Delivered(ctx context.Context, l ports.Lease, id string, r ports.Receipt) error
+	// Read reads a part of an artifact. See ports.Artifacts.
+	Read(ctx context.Context, in ports.Conversation, id string, offset, limit int64) (ports.Artifact, error)
 }
 
 // Outbox sends. Make it with New, add the channels, then use it from any goroutine.
@@ -70,6 +74,7 @@ type channel struct {
 	port     ports.ChannelPort
 	traits   ports.Traits
 	editor   ports.Editor
+	uploader ports.Uploader
 	renderer ports.Renderer
 	typer    ports.Typer
 	drafter  ports.Drafter
@@ -97,6 +102,7 @@ func New(ctx context.Context, store Store, leaks *guard.Leaks, log *slog.Logger)
 func (o *Outbox) Add(name string, port ports.ChannelPort, inFlight int) {
 	c := &channel{port: port, traits: port.Traits(), inFlight: make(chan struct{}, max(1, inFlight))}
 	c.editor, _ = port.(ports.Editor)
+	c.uploader, _ = port.(ports.Uploader)
 	c.renderer, _ = port.(ports.Renderer)
 	c.typer, _ = port.(ports.Typer)
 	c.drafter, _ = port.(ports.Drafter)

@@ -30,6 +30,7 @@ type stage struct {
 	edit  func(context.Context) error // what an edit does; nil = it works
 	send  func(context.Context) error
 	keep  func() error                            // what the store does
+	read  func(ports.Artifact) error              // what reading a part does
 	rooms map[ports.Conversation][]ports.Delivery // what is pending
 }
 
@@ -109,6 +110,18 @@ func (s *stage) Delivered(_ context.Context, l ports.Lease, id string, r ports.R
 	defer s.mu.Unlock()
 	s.rooms[l.In] = slices.DeleteFunc(s.rooms[l.In], func(d ports.Delivery) bool { return d.ID == id })
 	return nil
+}
+
+// Read gives an artifact of 600 KiB, each page of another letter.
+func (s *stage) Read(_ context.Context, in ports.Conversation, id string, offset, limit int64) (ports.Artifact, error) {
+	a := ports.Artifact{In: in, ID: id, Size: 600 << 10}
+	for i := offset; i < min(offset+limit, a.Size); i++ {
+		a.Data = append(a.Data, 'a'+byte(i/filePage))
+	}
+	if s.read != nil {
+		return a, s.read(a)
+	}
+	return a, nil
 }
 
 // answer says what comes after the preview, as a turn does.

@@ -20,6 +20,9 @@ func (o *Outbox) RenderFor(turn string, in ports.Conversation, c ports.Content) 
 	if ch == nil {
 		return []ports.Content{c}
 	}
+	if c.File != nil {
+		return o.renderFile(turn, in, c)
+	}
 	if !ch.traits.Choices && len(c.Choices) > 0 {
 		c = choicesAsText(c)
 	}
@@ -36,6 +39,15 @@ func (o *Outbox) RenderFor(turn string, in ports.Conversation, c ports.Content) 
 		parts[i] = ports.Content{Text: t}
 	}
 	parts[len(parts)-1].Choices = c.Choices
+	return parts
+}
+
+// renderFile makes one message of a file: what is said of it stands in its first.
+func (o *Outbox) renderFile(turn string, in ports.Conversation, c ports.Content) []ports.Content {
+	file := c.File
+	c.File = nil
+	parts := o.RenderFor(turn, in, c)
+	parts[0].File = file
 	return parts
 }
 

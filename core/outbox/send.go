@@ -106,12 +106,15 @@ var errHeld = ports.Errorf(ports.KindRateLimited, "send", "the platform asked to
 // call makes one call of the platform.
 func (o *Outbox) call(c *channel, d ports.Delivery) (ports.MessageID, error) {
 	limit, grace := sendTimeout, guard.Grace
+	if d.Out.Content.File != nil {
+		limit = uploadTimeout
+	}
 	if d.Optional { // an answer may come to stand behind it
 		limit, grace = optionalTimeout, 0
 	}
 	ctx, cancel := context.WithTimeout(guard.WithTurn(o.ctx, ports.TurnOf(d.ID)), limit)
 	defer cancel()
-	return guard.Do(ctx, grace, o.leaks, "send", func(ctx context.Context) (ports.MessageID, error) { return c.post(ctx, d) })
+	return guard.Do(ctx, grace, o.leaks, "send", func(ctx context.Context) (ports.MessageID, error) { return o.post(ctx, c, d) })
 }
 
 // isUnsettled reports whether a preview has an edit that may still come, and
@@ -126,7 +129,10 @@ func (o *Outbox) isUnsettled(preview string) bool {
 
 // post sends or edits. An answer whose message to edit is gone, or cannot be
 // edited, is sent anew.
-func (c *channel) post(ctx context.Context, d ports.Delivery) (ports.MessageID, error) {
+func (o *Outbox) post(ctx context.Context, c *channel, d ports.Delivery) (ports.MessageID, error) {
+	if d.Out.Content.File != nil {
+		return o.upload(ctx, c, d)
+	}
 	if d.Edits == "" {
 		return c.port.Send(ctx, d.Out)
 	}
