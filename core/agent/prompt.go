@@ -250,12 +250,35 @@ func said(inbox []ports.Inbox, which func(ports.Inbox) bool) []ports.Entry {
 		if !m.Private && m.Name != "" {
 			text = m.Name + ": " + text
 		}
-		lines = append(lines, text)
+		lines = append(lines, quoted(m.Quote)+text)
 	}
 	if len(lines) == 0 {
 		return nil
 	}
 	return []ports.Entry{{Role: ports.RoleUser, Text: strings.Join(lines, "\n\n")}}
+}
+
+// maxQuote is how much of a quote a model is told, in characters: mostly it has it
+// in the conversation already, and needs only to know which is meant.
+const maxQuote = 300
+
+// quoted is the line before a message that says what it replies to.
+func quoted(q *ports.Quote) string {
+	if q == nil {
+		return ""
+	}
+	text := strings.Join(strings.Fields(q.Text), " ") // one line
+	if r := []rune(text); len(r) > maxQuote {
+		text = strings.TrimSpace(string(r[:maxQuote])) + "…"
+	}
+	whose := "a message"
+	switch {
+	case q.Own:
+		whose = "your message"
+	case q.Name != "":
+		whose = "the message of " + q.Name
+	}
+	return fmt.Sprintf("[This replies to %s: %q]\n", whose, text)
 }
 
 func joinedBy(s ports.Step) []int64 {

@@ -247,3 +247,21 @@ func TestAJournalBeyondAllBoundsIsCutAndSaysSo(t *testing.T) {
 		t.Errorf("the prompt begins with %q", head.Text)
 	}
 }
+
+func TestTheModelIsToldWhatAMessageRepliesTo(t *testing.T) {
+	say := func(q *ports.Quote, private bool) string {
+		m := ports.Inbox{Seq: 1, Route: ports.RouteLane, Message: ports.Message{Text: "and this?", Name: "Ann", Private: private, Quote: q}}
+		return said([]ports.Inbox{m}, func(ports.Inbox) bool { return true })[0].Text
+	}
+	long := strings.Repeat("é", maxQuote+1)
+	for want, got := range map[string]string{
+		"and this?": say(nil, true),
+		"[This replies to your message: \"It is 4.\"]\nand this?":                say(&ports.Quote{Text: "It is 4.", Name: "Bot", Own: true}, true),
+		"[This replies to the message of Bob: \"a b c\"]\nAnn: and this?":        say(&ports.Quote{Text: " a\nb\n\n c", Name: "Bob"}, false),
+		"[This replies to a message: \"" + long[:2*maxQuote] + "…\"]\nand this?": say(&ports.Quote{Text: long}, true),
+	} {
+		if got != want {
+			t.Errorf("the model reads %q, want %q", got, want)
+		}
+	}
+}
