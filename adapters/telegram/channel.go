@@ -71,7 +71,7 @@ func (c *Channel) Send(ctx context.Context, m ports.Outgoing) (ports.MessageID, 
 	if err != nil {
 		return "", err
 	}
-	p := sendParams{target: to, content: contentOf(m.Content), Keyboard: keys, Reply: replyTo(to, m.ReplyTo)}
+	p := sendParams{target: to.posting(), content: contentOf(m.Content), Keyboard: keys, Reply: replyTo(to, m.ReplyTo)}
 	var posted struct {
 		ID int64 `json:"message_id"`
 	}

@@ -9,6 +9,15 @@ import (
 	"dragoman/ports"
 )
 
+// longText is the length, in UTF-16 units, from which on a text is most likely the
+// beginning of a longer one: clients part what people paste at 4096, or at white
+// space before that.
+const longText = 4000
+
+// generalThread stands for the topic of a forum whose messages have no thread: the
+// General one. Its id is 1 where Telegram wants it at all.
+const generalThread = "1"
+
 // incoming turns updates into what the core understands, for one bot account.
 type incoming struct{ me account }
 
@@ -21,6 +30,12 @@ func (in incoming) read(u update) (m ports.Message, why string, ok bool) {
 			return m, why, false
 		}
 		m = in.message(u.Message)
+	case u.Edited != nil:
+		if why := unwantedEdit(u.Edited); why != "" {
+			return m, why, false
+		}
+		m = in.message(u.Edited)
+		m.Change = ports.ChangeEdit
 	case u.Callback != nil:
 		if m, ok = press(u.Callback); !ok {
 			return m, "a button that is not ours", false
@@ -49,15 +64,21 @@ func unwanted(m *message) string {
 	return ""
 }
 
-func (in incoming) message(m *message) ports.Message {
-	text, marks := m.Text, m.Entities
-	if text == "" {
-		text, marks = m.Caption, m.CaptionEntities
+// unwantedEdit is unwanted for a message that was edited.
+func unwantedEdit(m *message) string {
+	if len(m.Location) > 0 {
+		return "a live location that moved" // every few seconds, for hours
 	}
+	return unwanted(m)
+}
+
+func (in incoming) message(m *message) ports.Message {
+	text, marks := m.said()
 	out := ports.Message{
 		ID: messageID(m.Chat.ID, m.ID), In: conversation(m), Private: m.Chat.Type == "private",
 		From: strconv.FormatInt(m.From.ID, 10), Name: m.From.name(),
 		Text: in.ownCommand(in.unnamed(text)), Attachments: attachments(m), At: time.Unix(m.Date, 0).UTC(),
+		More: m.Album != "" || units(text) >= longText,
 	}
 	if m.Date == 0 {
 		out.At = time.Time{}
@@ -65,6 +86,7 @@ func (in incoming) message(m *message) ports.Message {
 	reply := repliedTo(m)
 	if reply != nil {
 		out.ReplyTo = messageID(m.Chat.ID, reply.ID)
+		out.Quote = in.quoted(reply, m.Quote)
 	}
 	toUs := reply != nil && reply.From != nil && reply.From.ID == in.me.ID
 	out.Addressed = toUs || in.named(text, marks)
@@ -136,13 +158,49 @@ func (in incoming) ownCommand(text string) string {
 	return name + text[end:]
 }
 
+// conversation of a message: its chat, or the topic of it, in a private chat too.
 func conversation(m *message) ports.Conversation {
 	c := ports.Conversation{Chat: strconv.FormatInt(m.Chat.ID, 10)}
+	switch {
 	// Outside topics message_thread_id names a thread of replies, which is no conversation.
-	if m.IsTopic && m.Thread != 0 {
+	case m.IsTopic && m.Thread != 0:
 		c.Thread = strconv.FormatInt(m.Thread, 10)
+	case m.Chat.Forum && m.Chat.Type != "private":
+		c.Thread = generalThread
 	}
 	return c
+}
+
+// quoted is what the person had before their eyes as they replied: the part that
+// they chose, else all of it.
+func (in incoming) quoted(reply *message, chosen *quote) *ports.Quote {
+	text, _ := reply.said()
+	if chosen != nil && chosen.Text != "" {
+		text = chosen.Text
+	}
+	var files []string
+	for _, a := range attachments(reply) {
+		files = append(files, strings.TrimSpace(a.Name+" "+a.MIME))
+	}
+	if text == "" {
+		text = strings.Join(files, ", ")
+	}
+	if text == "" {
+		return nil
+	}
+	q := &ports.Quote{Text: text}
+	if reply.From != nil {
+		q.Name, q.Own = reply.From.name(), reply.From.ID == in.me.ID
+	}
+	return q
+}
+
+// said is a message's text, or what is said of its file.
+func (m *message) said() (string, []entity) {
+	if m.Text == "" {
+		return m.Caption, m.CaptionEntities
+	}
+	return m.Text, m.Entities
 }
 
 // repliedTo is the message that m answers. In a topic every message looks like a

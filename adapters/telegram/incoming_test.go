@@ -3,6 +3,7 @@ package telegram
 import (
 	"encoding/json"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -73,9 +74,70 @@ func TestThread(t *testing.T) {
 	if topic.In != (ports.Conversation{Chat: "-100", Thread: "3"}) || topic.ReplyTo != "" {
 		t.Errorf("in a topic: In %v, ReplyTo %q", topic.In, topic.ReplyTo)
 	}
+	mine, _, _ := readUpdate(t, `{"update_id":1,"message":{`+private+`,"text":"hi","is_topic_message":true,"message_thread_id":8}}`)
+	if mine.In != (ports.Conversation{Chat: "7", Thread: "8"}) || !mine.Private {
+		t.Errorf("in a topic of a private chat: In %v, Private %v", mine.In, mine.Private)
+	}
+	for kind, want := range map[string]string{`"supergroup","is_forum":true`: "1", `"supergroup"`: "", `"private","is_forum":true`: ""} {
+		general, _, _ := readUpdate(t, `{"update_id":1,"message":{`+ann+`,"text":"hi","chat":{"id":-100,"type":`+kind+`},"message_thread_id":8}}`)
+		if general.In.Thread != want {
+			t.Errorf("beside the topics of a chat of type %s the thread is %q, want %q", kind, general.In.Thread, want)
+		}
+	}
 	replies, _, _ := readUpdate(t, `{"update_id":1,"message":{`+inGroup+`,"text":"hi","message_thread_id":3}}`)
 	if replies.In.Thread != "" {
 		t.Errorf("a chain of replies is the thread %q", replies.In.Thread)
+	}
+}
+
+func TestAReplyBringsWhatItQuotes(t *testing.T) {
+	const before = `"text":"and this?","reply_to_message":{"message_id":3,"chat":{"id":-100},`
+	for name, test := range map[string]struct {
+		message string
+		want    *ports.Quote
+	}{
+		"of us":       {before + `"from":{"id":42,"is_bot":true,"first_name":"Us"},"text":"It is 4."}`, &ports.Quote{Text: "It is 4.", Name: "Us", Own: true}},
+		"of another":  {before + `"from":{"id":8,"first_name":"Bob"},"text":"five"}`, &ports.Quote{Text: "five", Name: "Bob"}},
+		"of a part":   {before + `"from":{"id":8,"first_name":"Bob"},"text":"five or six"},"quote":{"text":"six","position":8}`, &ports.Quote{Text: "six", Name: "Bob"}},
+		"of a photo":  {before + `"photo":[{"file_id":"p"}],"caption":"my cat"}`, &ports.Quote{Text: "my cat"}},
+		"of a file":   {before + `"document":{"file_id":"d","file_name":"a.pdf","mime_type":"application/pdf"}}`, &ports.Quote{Text: "a.pdf application/pdf"}},
+		"of nothing":  {before + `"pinned_message":{}}`, nil},
+		"no reply":    {`"text":"hi"`, nil},
+		"of a topic":  {`"text":"hi","is_topic_message":true,"message_thread_id":3,"reply_to_message":{"message_id":3,"chat":{"id":-100},"text":"x"}`, nil},
+		"empty quote": {before + `"text":"five"},"quote":{}`, &ports.Quote{Text: "five"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, why, ok := readUpdate(t, `{"update_id":1,"message":{`+inGroup+`,`+test.message+`}}`)
+			if !ok || !reflect.DeepEqual(got.Quote, test.want) {
+				t.Errorf("the quote is %+v (%s), want %+v", got.Quote, why, test.want)
+			}
+		})
+	}
+}
+
+func TestAnEditIsTheSameMessageWithAnotherText(t *testing.T) {
+	first, _, _ := readUpdate(t, `{"update_id":1,"message":{`+private+`,"text":"fiv"}}`)
+	got, why, ok := readUpdate(t, `{"update_id":2,"edited_message":{`+private+`,"edit_date":1700000009,"text":"five"}}`)
+	if !ok || got.Change != ports.ChangeEdit || got.ID != first.ID || got.Event == first.Event || got.Text != "five" || !got.At.Equal(first.At) {
+		t.Errorf("the edit of %+v is %+v (%s)", first, got, why)
+	}
+	if first.Change != "" {
+		t.Errorf("a new message has the change %q", first.Change)
+	}
+}
+
+func TestWhatIsPartedSaysThatMoreFollows(t *testing.T) {
+	long := strings.Repeat("😀", 2000) // 4000 units
+	for message, want := range map[string]bool{
+		`"text":"hi"`:                                    false,
+		`"text":"` + long + `"`:                          true,
+		`"text":"` + long[4:] + `"`:                      false,
+		`"photo":[{"file_id":"p"}],"media_group_id":"1"`: true,
+		`"photo":[{"file_id":"p"}]`:                      false,
+	} {
+		if got, why, ok := readUpdate(t, `{"update_id":1,"message":{`+private+`,`+message+`}}`); !ok || got.More != want {
+			t.Errorf("%.40s… has More %v (%s), want %v", message, got.More, why, want)
+		}
 	}
 }
 
@@ -113,7 +175,8 @@ func TestSkipped(t *testing.T) {
 		"linked channel":    `"message":{` + inGroup + `,"is_automatic_forward":true,"text":"x"}`,
 		"migration":         `"message":{` + inGroup + `,"migrate_to_chat_id":-200}`,
 		"unknown kind":      `"stopped_message_generation":{"id":1}`,
-		"edit":              `"edited_message":{` + private + `,"text":"x"}`,
+		"live location":     `"edited_message":{` + private + `,"location":{"latitude":1,"longitude":2,"live_period":600}}`,
+		"edit of a bot":     `"edited_message":{"message_id":5,"date":1,"from":{"id":8,"is_bot":true},"chat":{"id":7},"text":"x"}`,
 		"foreign button":    `"callback_query":{"id":"1","from":{"id":7},"message":{"message_id":5,"chat":{"id":7}},"data":"menu"}`,
 		"button of nothing": `"callback_query":{"id":"1","from":{"id":7},"data":"q:f:v"}`,
 	} {

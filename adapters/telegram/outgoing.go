@@ -66,6 +66,15 @@ func targetOf(in ports.Conversation) (target, error) {
 	return target{Chat: chat, Thread: thread}, nil
 }
 
+// posting is where a message is posted: one for the General topic has no thread,
+// and one that names it is refused, while a chat action has to name it.
+func (t target) posting() target {
+	if strconv.FormatInt(t.Thread, 10) == generalThread {
+		t.Thread = 0
+	}
+	return t
+}
+
 // contentOf is what Render made of c, or its text as it is.
 func contentOf(c ports.Content) content {
 	var p page
@@ -104,6 +113,15 @@ func cut(s string, n int) string {
 		}
 	}
 	return s
+}
+
+// units is the length of a text in UTF-16 units.
+func units(s string) int {
+	n := 0
+	for _, r := range s {
+		n += width(r)
+	}
+	return n
 }
 
 // width of a character in UTF-16 units.

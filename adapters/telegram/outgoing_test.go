@@ -103,3 +103,13 @@ func FuzzCut(f *testing.F) {
 		}
 	})
 }
+
+func TestTheGeneralTopicIsNamedByActionsOnly(t *testing.T) {
+	to, err := targetOf(ports.Conversation{Chat: "-100", Thread: generalThread})
+	if err != nil || to.Thread != 1 || to.posting().Thread != 0 {
+		t.Errorf("actions go to %+v, messages to %+v (%v)", to, to.posting(), err)
+	}
+	if other := (target{Chat: -100, Thread: 11}); other.posting() != other {
+		t.Errorf("messages to %+v go to %+v", other, other.posting())
+	}
+}

@@ -9,6 +9,7 @@ import "encoding/json"
 type update struct {
 	ID       int64          `json:"update_id"`
 	Message  *message       `json:"message"`
+	Edited   *message       `json:"edited_message"`
 	Callback *callbackQuery `json:"callback_query"`
 }
 
@@ -22,6 +23,8 @@ type message struct {
 	Chat      chat     `json:"chat"`
 	Date      int64    `json:"date"` // Unix seconds; 0 = no longer accessible
 	ReplyTo   *message `json:"reply_to_message"`
+	Quote     *quote   `json:"quote"`          // the part of ReplyTo that the person chose
+	Album     string   `json:"media_group_id"` // of several messages that were sent as one
 	MigrateTo int64    `json:"migrate_to_chat_id"`
 
 	Text            string   `json:"text"`
@@ -57,8 +60,14 @@ type user struct {
 }
 
 type chat struct {
-	ID   int64  `json:"id"`
-	Type string `json:"type"`
+	ID    int64  `json:"id"`
+	Type  string `json:"type"`
+	Forum bool   `json:"is_forum"`
+}
+
+// quote is https://core.telegram.org/bots/api#textquote.
+type quote struct {
+	Text string `json:"text"`
 }
 
 // entity marks a part of a text; offset and length are UTF-16 units.

@@ -48,6 +48,9 @@ func (g *Group) Topic() int {
 	defer g.s.mu.Unlock()
 	c := g.s.chats[g.id]
 	c.info.IsForum = true
+	if len(c.messages) == 0 {
+		c.add(&message{}) // 1 is the General topic
+	}
 	m := c.add(&message{From: g.s.bot()})
 	c.topics[m.ID] = true
 	return m.ID
