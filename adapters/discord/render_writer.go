@@ -248,6 +248,9 @@ func (w *writer) prefix() {
 }
 
 func (w *writer) raw(text string) {
+	if text == "" {
+		return
+	}
 	text = strings.Map(markdown.CleanRune, text) // a character reference may have brought it in
 	w.text.WriteString(text)
 	for _, r := range text {
