@@ -36,6 +36,9 @@ func (r reader) inline(parent ast.Node, at Span, out *spanner) {
 			out.add(string(n.Value), at)
 		case *ast.CodeSpan:
 			look.Style |= Monospace
+			if _, ok := n.AttributeString(isMath); ok {
+				look.Style |= Math
+			}
 			out.add(r.codeSpan(n), look)
 		case *ast.Emphasis:
 			look.Style |= Italic

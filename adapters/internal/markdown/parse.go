@@ -19,7 +19,7 @@ var language = regexp.MustCompile(`^[a-zA-Z0-9+#._-]{1,40}$`)
 // Parse reads Markdown as HTML does: HTML is text, a line end is a line break,
 // an image is a link to it, a block that is still open is closed. Links go to
 // http, https, mailto, tel and tg only; the target of any other is shown in
-// brackets. Text too large or too deeply nested to be parsed in good time
+// brackets. A formula is code; a footnote is text where it stands. Text too large or too deeply nested to be parsed in good time
 // becomes one paragraph that shows it as it is.
 func Parse(source string) []Block {
 	source = strings.ToValidUTF8(source, "\uFFFD")
@@ -74,6 +74,9 @@ func (r reader) block(n ast.Node, depth int) []Block {
 		}
 		return []Block{c}
 	case *ast.CodeBlock:
+		if _, ok := n.AttributeString(isMath); ok {
+			return []Block{Code{Language: "latex", Text: strings.TrimSpace(r.lines(n)), Math: true}}
+		}
 		return []Block{Code{Text: r.lines(n)}}
 	case *ast.Blockquote:
 		inner := r.blocks(n, depth+1)

@@ -61,8 +61,8 @@ func cut(b Block, here, alone func(Block) bool) (head, tail Block, ok bool) {
 		h, t, ok := cutSpans(b.Text, func(s []Span) bool { return here(Heading{b.Level, s}) })
 		return Heading{b.Level, h}, Heading{b.Level, t}, ok
 	case Code:
-		h, t, ok := cutCode(b.Text, func(s string) bool { return here(Code{b.Language, s}) })
-		return Code{b.Language, h}, Code{b.Language, t}, ok
+		h, t, ok := cutCode(b.Text, func(s string) bool { return here(Code{b.Language, s, b.Math}) })
+		return Code{b.Language, h, b.Math}, Code{b.Language, t, b.Math}, ok
 	case Quote:
 		h, t := take(b.Blocks,
 			func(bs []Block) bool { return here(Quote{bs}) },

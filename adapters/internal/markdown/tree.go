@@ -42,8 +42,11 @@ const (
 type Quote struct{ Blocks []Block }
 
 // Code is shown letter by letter. Language is a plain word, or "" if unknown.
-// Text does not end with a line end.
-type Code struct{ Language, Text string }
+// Text does not end with a line end. Math: it is a formula, in LaTeX.
+type Code struct {
+	Language, Text string
+	Math           bool
+}
 
 // Table has a header and rows of as many cells.
 type Table struct {
@@ -94,6 +97,7 @@ const (
 	Italic
 	Strike
 	Monospace
+	Math // with Monospace: a formula
 )
 
 // Plain is the text of spans.

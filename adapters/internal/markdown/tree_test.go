@@ -50,7 +50,7 @@ func looks(spans []Span) string {
 	var b strings.Builder
 	for _, s := range spans {
 		mark := ""
-		for style, letter := range []string{"b", "i", "s", "m"} {
+		for style, letter := range []string{"b", "i", "s", "m", "$"} {
 			if s.Style&(1<<style) != 0 {
 				mark += letter
 			}
@@ -92,6 +92,11 @@ func TestParse(t *testing.T) {
 		{"schemes", "[a](HTTP://x.org) [b](tel:1) [c](tg://user?id=1) [d](mailto:a@b)", "p(<→HTTP://x.org a> <→tel:1 b> <→tg://user?id=1 c> <→mailto:a@b d>)"},
 		{"no links", "[a](javascript:x) [b](x.md) [c](#c) [x.md](x.md) [](ftp://x) [e](https://)", "p(a (javascript:x) b (x.md) c x.md ftp://x e (https://))"},
 		{"images", "![a](https://x.org/i.png) ![](https://x.org/j.png) [![b](https://x.org)](https://y.org)", "p(<→https://x.org/i.png a> <→https://x.org/j.png https://x.org/j.png> <→https://y.org b>)"},
+		{"formulas", `a $x_1^2$, $n$ and \(y*z*w\), $$ p $$; **b $q$**`, "p(a <m$ x_1^2>, <m$ n> and <m$ y*z*w>, <m$ p>; <b b ><bm$ q>)"},
+		{"formulas of their own", "a\n$$\nx*y*z\n$$\nb\n\n\\[ e = mc^2 \\]\n\n> $$u\n> v$$", `p(a) code(latex "x*y*z") p(b) code(latex "e = mc^2") quote(code(latex "u\nv"))`},
+		{"dollars of prose", "$5 and $10, US$5 to A$9, $5-$10, $HOME/$USER, $1 = 0.9 and 5$, $$, \\$x$", "p($5 and $10, US$5 to A$9, $5-$10, $HOME/$USER, $1 = 0.9 and 5$, $$, $x$)"},
+		{"formulas that are none", "\\(a note\\) \\[1\\] $ x $ $`a`$\n\n$$ is money\n\n\\[see below\\]\n\n$$ a $$ b", "p((a note) [1] $ x $ $<m a>$) p($$ is money) p([see below]) p(<m$ a> b)"},
+		{"footnotes", "a[^1] b[^n]\n\n[^1]: note\n[^n]: https://x.org", "p(a[^1] b[^n]) p([^1]: note⏎[^n]: <→https://x.org https://x.org>)"},
 		{"bytes that are no text", "a\xffb", "p(a\uFFFDb)"},
 		{"too long to parse", strings.Repeat("*a* ", 1+maxBytes/4), "p(" + strings.TrimSpace(strings.Repeat("*a* ", 1+maxBytes/4)) + ")"},
 		{"too deep to nest", strings.Repeat(">", maxDepth+2) + " - a\n", strings.Repeat("quote(", maxDepth) + "p(• a)" + strings.Repeat(")", maxDepth)},
