@@ -216,6 +216,7 @@ type Content struct {
 	File    *File           `json:"file,omitempty"` // the message is this file; Text is what is said of it
 	Choices []Choice        `json:"choices,omitempty"`
 	Body    json.RawMessage `json:"body,omitempty"`
+	Partial bool            `json:"partial,omitempty"` // Text is the beginning of what is being written: a Renderer closes what is open in it
 }
 
 // File is an artifact of the conversation that is posted as a file.

@@ -21,7 +21,11 @@ const (
 // source is none in Discord. A file goes with the first message, choices go with
 // the last. There is always one, and something to see in each that has no file.
 func render(c ports.Content, limit int) ([]ports.Content, error) {
-	pages := paginate(c.Text, limit)
+	text := c.Text
+	if c.Partial {
+		text = markdown.Complete(text)
+	}
+	pages := paginate(text, limit)
 	switch {
 	case len(pages) > 0:
 	case c.File != nil:

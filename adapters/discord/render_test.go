@@ -268,3 +268,16 @@ func TestRenderMakesParts(t *testing.T) {
 		t.Errorf("what render did not make: %q", got)
 	}
 }
+
+func TestAPreviewClosesWhatIsOpen(t *testing.T) {
+	for text, want := range map[string]string{
+		"see **the docs …":          "see **the docs** …",
+		"```go\nx **y …":            "```go\nx **y\n```\n…",
+		"see [docs](https://exam …": "see docs …",
+	} {
+		parts, err := render(ports.Content{Text: text, Partial: true}, maxMessage)
+		if err != nil || len(parts) != 1 || parts[0].Text != want {
+			t.Errorf("%q: %+v, %v", text, parts, err)
+		}
+	}
+}

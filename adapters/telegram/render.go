@@ -35,7 +35,11 @@ type format struct {
 // Nothing that is there to read is lost; what Telegram cannot show is shown by
 // other means. There is always one message, and something to see in each.
 func (c *Channel) Render(content ports.Content) ([]ports.Content, error) {
-	pages := paginate(content.Text, maxText)
+	text := content.Text
+	if content.Partial {
+		text = markdown.Complete(text)
+	}
+	pages := paginate(text, maxText)
 	parts := make([]ports.Content, len(pages))
 	for i, p := range pages {
 		body, err := json.Marshal(p)

@@ -240,6 +240,22 @@ func TestRenderMakesParts(t *testing.T) {
 	}
 }
 
+func TestAPreviewClosesWhatIsOpen(t *testing.T) {
+	for text, want := range map[string]string{
+		"see **the docs …":          `{"text":"see the docs …","entities":[{"type":"bold","offset":4,"length":8}]}`,
+		"```go\nx **y …":            `{"text":"x **y\n\n…","entities":[{"type":"pre","offset":0,"length":5,"language":"go"}]}`,
+		"see [docs](https://exam …": `{"text":"see docs …"}`,
+	} {
+		parts, err := new(Channel).Render(ports.Content{Text: text, Partial: true})
+		if err != nil || len(parts) != 1 || string(parts[0].Body) != want {
+			t.Errorf("%q: %+v, %v", text, parts, err)
+		}
+	}
+	if whole, _ := new(Channel).Render(ports.Content{Text: "see **the docs …"}); whole[0].Text != "see **the docs …" {
+		t.Errorf("a whole answer shows %q", whole[0].Text)
+	}
+}
+
 func TestRenderIsBoundedInTime(t *testing.T) {
 	const limit = 30 * time.Second // about a second at worst when alone
 	for name, text := range map[string]string{

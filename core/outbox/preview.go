@@ -63,7 +63,7 @@ func (p *preview) show(text string) (done bool, err error) {
 	if p.given || p.edits >= editsMax || strings.TrimSpace(text) == "" {
 		return true, nil
 	}
-	part := p.box.Render(p.lease.In, ports.Content{Text: text})[0]
+	part := p.box.Render(p.lease.In, ports.Content{Text: text, Partial: true})[0]
 	if p.channel.traits.Choices {
 		part.Choices = p.Out.Content.Choices
 	}
