@@ -14,33 +14,48 @@ type said struct {
 	preview bool // links may unfold
 }
 
-// content checks what a message is to say.
+// content checks what a text message is to say.
 func content(p params) (said, *reply) {
+	what, no := read(p, "text", "entities", maxText, "message is too long")
+	if no == nil && what.text == "" {
+		a := badRequest("message text is empty")
+		no = &a
+	}
+	return what, no
+}
+
+// caption checks what is to be said of a file.
+func caption(p params) (said, *reply) {
+	return read(p, "caption", "caption_entities", maxCaption, "message caption is too long")
+}
+
+// read checks a text of at most limit UTF-16 units with its entities.
+func read(p params, field, entities string, limit int, tooLong string) (said, *reply) {
 	no := func(what string) (said, *reply) {
 		a := badRequest(what)
 		return said{}, &a
 	}
-	if p["parse_mode"] != "" {
+	if p.form["parse_mode"] != "" {
 		return no("fake telegram: parse_mode is not implemented")
 	}
-	if !utf8.ValidString(p["text"]) {
+	if !utf8.ValidString(p.form[field]) {
 		return no("strings must be encoded in UTF-8")
 	}
-	formats, fault := formatting(p["entities"], p["text"])
+	formats, fault := formatting(p.form[entities], p.form[field])
 	if fault != nil {
 		return said{}, fault
 	}
-	text, formats := trimmed(p["text"], formats)
+	text, formats := trimmed(p.form[field], formats)
 	if strings.TrimSpace(text) == "" {
-		return no("message text is empty")
+		text, formats = "", nil
 	}
-	if units(text) > maxText {
-		return no("message is too long")
+	if units(text) > limit {
+		return no(tooLong)
 	}
-	if l := p["link_preview_options"]; l != "" && !json.Valid([]byte(l)) {
+	if l := p.form["link_preview_options"]; l != "" && !json.Valid([]byte(l)) {
 		return no("can't parse link preview options JSON object")
 	}
-	keys, fault := keyboard(p["reply_markup"])
+	keys, fault := keyboard(p.form["reply_markup"])
 	return said{text, formats, keys, previews(p)}, fault
 }
 
@@ -49,7 +64,7 @@ func previews(p params) bool {
 	var o struct {
 		Off bool `json:"is_disabled"`
 	}
-	_ = json.Unmarshal([]byte(p["link_preview_options"]), &o)
+	_ = json.Unmarshal([]byte(p.form["link_preview_options"]), &o)
 	return !o.Off
 }
 

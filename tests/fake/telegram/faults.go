@@ -163,27 +163,6 @@ func (r *Response) write(w http.ResponseWriter) {
 	write(w, a)
 }
 
-// limit is the 429 that a post or edit in a chat gets now, or nil. s.mu is held.
-func (s *Server) limit(c *chat) *reply {
-	now := time.Now()
-	for len(s.posts) > 0 && now.Sub(s.posts[0]) >= time.Second {
-		s.posts = s.posts[1:]
-	}
-	soon := s.opts.PerChat > 0 && now.Sub(c.lastPost) < s.opts.PerChat
-	many := s.opts.Overall > 0 && len(s.posts) >= s.opts.Overall
-	if soon || many {
-		s.refused(c)
-		wait := max(1, int(s.opts.PerChat.Round(time.Second)/time.Second))
-		return &reply{
-			Code: http.StatusTooManyRequests, Description: "Too Many Requests: retry after",
-			Parameters: &parameters{RetryAfter: wait},
-		}
-	}
-	c.lastPost = now
-	s.posts = append(s.posts, now)
-	return nil
-}
-
 // asJSON is v as an update carries it.
 func asJSON(v any) json.RawMessage {
 	b, err := json.Marshal(v)

@@ -11,27 +11,37 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // params of a call. Objects and arrays are JSON text, as in a form.
-type params map[string]string
+type params struct {
+	form    map[string]string
+	uploads map[string]File // by the field's name
+}
+
+// errTooLarge says that a request is beyond what Telegram reads.
+var errTooLarge = errors.New("Request Entity Too Large")
 
 // parseParams reads the query string and a body that is JSON, urlencoded or
 // multipart. A multipart header with an empty body is a call without
 // parameters: go-telegram/bot sends that.
 func parseParams(w http.ResponseWriter, r *http.Request) (params, error) {
-	p := params{}
+	p := params{map[string]string{}, map[string]File{}}
 	p.add(r.URL.Query())
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 64<<20))
-	if err != nil {
-		return nil, errors.New("cannot read the request")
-	}
-	if len(bytes.TrimSpace(body)) == 0 {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		return p, errTooLarge
+	case err != nil:
+		return p, errors.New("cannot read the request")
+	case len(bytes.TrimSpace(body)) == 0:
 		return p, nil
 	}
 	kind, arg, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil {
-		return nil, errors.New("cannot parse the Content-Type")
+		return p, errors.New("cannot parse the Content-Type")
 	}
 	switch kind {
 	case "application/json":
@@ -41,20 +51,36 @@ func parseParams(w http.ResponseWriter, r *http.Request) (params, error) {
 		p.add(v)
 		return p, err
 	case "multipart/form-data":
-		form, err := multipart.NewReader(bytes.NewReader(body), arg["boundary"]).ReadForm(64 << 20)
-		if err != nil {
-			return nil, errors.New("cannot parse the multipart form")
-		}
-		defer func() { _ = form.RemoveAll() }()
-		p.add(form.Value)
-		return p, nil
+		return p, p.addMultipart(multipart.NewReader(bytes.NewReader(body), arg["boundary"]))
 	}
-	return nil, errors.New("unsupported Content-Type")
+	return p, errors.New("unsupported Content-Type")
 }
 
 func (p params) add(v url.Values) {
 	for k := range v {
-		p[k] = v.Get(k)
+		p.form[k] = v.Get(k)
+	}
+}
+
+// addMultipart reads a form; what has a file name is an upload.
+func (p params) addMultipart(r *multipart.Reader) error {
+	for {
+		part, err := r.NextPart()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return errors.New("cannot parse the multipart form")
+		}
+		data, err := io.ReadAll(part)
+		if err != nil {
+			return errors.New("cannot parse the multipart form")
+		}
+		if name := part.FileName(); name != "" {
+			p.uploads[part.FormName()] = File{Name: name, MIME: part.Header.Get("Content-Type"), Data: data}
+			continue
+		}
+		p.form[part.FormName()] = string(data)
 	}
 }
 
@@ -68,33 +94,50 @@ func (p params) addJSON(body []byte) error {
 		switch {
 		case bytes.Equal(raw, []byte("null")):
 		case json.Unmarshal(raw, &s) == nil:
-			p[k] = s
+			p.form[k] = s
 		default:
-			p[k] = string(raw)
+			p.form[k] = string(raw)
 		}
 	}
 	return nil
 }
 
-// unknown is a parameter that is none of known, or "".
+// unknown is a parameter that is none of known, or "". An upload may have
+// any name that a parameter calls it by.
 func (p params) unknown(known []string) string {
-	for k := range p {
+	for k := range p.form {
 		if !slices.Contains(known, k) {
+			return k
+		}
+	}
+	for k := range p.uploads {
+		if !slices.Contains(known, k) && !p.attached(k) {
 			return k
 		}
 	}
 	return ""
 }
 
+// attached says whether a parameter names an upload.
+func (p params) attached(upload string) bool {
+	for _, v := range p.form {
+		if strings.HasSuffix(v, "attach://"+upload) || strings.Contains(v, `"attach://`+upload+`"`) {
+			return true
+		}
+	}
+	return false
+}
+
 // has says whether a parameter was given.
 func (p params) has(name string) bool {
-	_, ok := p[name]
-	return ok
+	_, form := p.form[name]
+	_, upload := p.uploads[name]
+	return form || upload
 }
 
 // int is a whole number; 0 if it is absent or none.
 func (p params) int(name string) int64 {
-	n, err := strconv.ParseInt(p[name], 10, 64)
+	n, err := strconv.ParseInt(p.form[name], 10, 64)
 	if err != nil {
 		return 0
 	}

@@ -1,9 +1,8 @@
 package telegram
 
 import (
-	"encoding/json"
 	"fmt"
-	"strings"
+	"time"
 )
 
 // User is a person with a Telegram account.
@@ -39,6 +38,15 @@ func (s *Server) Group(id int64, title string) *Group {
 	return &Group{s, id}
 }
 
+// PlainGroup is a group that is not a supergroup yet.
+func (s *Server) PlainGroup(id int64, title string) *Group {
+	g := s.Group(id, title)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.chats[id].info.Type = "group"
+	return g
+}
+
 // ID is the group's chat id.
 func (g *Group) ID() int64 { return g.id }
 
@@ -48,68 +56,57 @@ func (g *Group) Topic() int {
 	defer g.s.mu.Unlock()
 	c := g.s.chats[g.id]
 	c.info.IsForum = true
-	if len(c.messages) == 0 {
-		c.add(&message{}) // 1 is the General topic
-	}
-	m := c.add(&message{From: g.s.bot()})
-	c.topics[m.ID] = true
-	return m.ID
+	return c.addTopic(g.s.bot(), "Topic", topicColors[0]).ID
+}
+
+// Promote makes the bot an administrator of the group.
+func (g *Group) Promote() {
+	g.s.mu.Lock()
+	defer g.s.mu.Unlock()
+	g.s.chats[g.id].admin = true
+}
+
+// DeleteTopic deletes a topic with all that was said in it. The bot is not told.
+func (g *Group) DeleteTopic(id int) {
+	g.s.mu.Lock()
+	defer g.s.mu.Unlock()
+	g.s.chats[g.id].dropTopic(id)
+}
+
+// CloseTopic lets nobody but administrators write in a topic any more.
+func (g *Group) CloseTopic(id int) {
+	g.s.mu.Lock()
+	defer g.s.mu.Unlock()
+	g.s.chats[g.id].topics[id].closed = true
 }
 
 // Migrate turns the group into one with another id, as Telegram does when a
-// plain group becomes a supergroup. The old id answers with the new one.
+// plain group becomes a supergroup. The old id
+// answers with the new one, and a service message in each tells of it.
 func (g *Group) Migrate(to int64) *Group {
 	g.s.mu.Lock()
 	old := g.s.chats[g.id]
-	old.migratedTo = to
 	title := old.info.Title
 	g.s.mu.Unlock()
-	return g.s.Group(to, title)
+	next := g.s.Group(to, title)
+	g.s.mu.Lock()
+	defer g.s.mu.Unlock()
+	old.migratedTo = to
+	who := &user{ID: 1087968824, IsBot: true, FirstName: "Group", Username: "GroupAnonymousBot"}
+	g.s.push(g.id, "message", asJSON(old.add(&message{From: who, MigrateTo: to})))
+	g.s.push(to, "message", asJSON(g.s.chats[to].add(&message{From: who, MigrateFrom: g.id})))
+	return next
 }
 
 // addChat makes a chat. s.mu is held.
 func (s *Server) addChat(info chatInfo) *chat {
-	c := &chat{info: info, topics: map[int]bool{}, edits: map[int]int{}}
+	c := &chat{info: info, topics: map[int]*topic{}, drafts: map[int]*draft{}, edits: map[int]int{}, typing: map[int]int{}}
 	s.chats[info.ID] = c
 	return c
 }
 
 // ID is the user's.
 func (u *User) ID() int64 { return u.user.ID }
-
-// Say writes to the bot in private. It returns the message's id.
-func (u *User) Say(text string) int { return u.post(u.user.ID, &message{Text: text}) }
-
-// Reply answers a message of the private chat.
-func (u *User) Reply(to int, text string) int { return u.reply(u.user.ID, to, text) }
-
-// SayIn writes in a group.
-func (u *User) SayIn(g *Group, text string) int { return u.post(g.id, &message{Text: text}) }
-
-// SayInTopic writes in a topic of a group. As in Telegram the message looks like
-// a reply to the message that made the topic.
-func (u *User) SayInTopic(g *Group, topic int, text string) int {
-	u.s.mu.Lock()
-	root := u.s.chats[g.id].message(int64(topic))
-	u.s.mu.Unlock()
-	return u.post(g.id, &message{Text: text, Thread: topic, IsTopic: true, ReplyTo: root})
-}
-
-// ReplyIn answers a message of a group.
-func (u *User) ReplyIn(g *Group, to int, text string) int { return u.reply(g.id, to, text) }
-
-// SendPhoto sends one in private, with a caption or none.
-func (u *User) SendPhoto(caption string) int {
-	return u.post(u.user.ID, &message{Caption: caption, Photo: json.RawMessage(
-		`[{"file_id":"small","file_unique_id":"s","width":90,"height":60,"file_size":1000},` +
-			`{"file_id":"large","file_unique_id":"l","width":1280,"height":853,"file_size":90000}]`)})
-}
-
-// SendVoice sends a voice message in private.
-func (u *User) SendVoice() int {
-	return u.post(u.user.ID, &message{Voice: json.RawMessage(
-		`{"file_id":"voice","file_unique_id":"v","duration":3,"mime_type":"audio/ogg","file_size":4000}`)})
-}
 
 // Block makes the person's chat refuse what the bot sends; Unblock takes it back.
 func (u *User) Block() { u.block(true) }
@@ -125,46 +122,6 @@ func (u *User) Press(messageID int, button string) error {
 // PressIn presses a button of a message in a group.
 func (u *User) PressIn(g *Group, messageID int, button string) error {
 	return u.press(g.id, messageID, button)
-}
-
-func (u *User) reply(chatID int64, to int, text string) int {
-	u.s.mu.Lock()
-	m := u.s.chats[chatID].message(int64(to))
-	u.s.mu.Unlock()
-	return u.post(chatID, &message{Text: text, ReplyTo: m})
-}
-
-func (u *User) block(b bool) {
-	u.s.mu.Lock()
-	defer u.s.mu.Unlock()
-	u.s.chats[u.user.ID].blocked = b
-}
-
-func (u *User) post(chatID int64, m *message) int {
-	u.s.mu.Lock()
-	defer u.s.mu.Unlock()
-	c := u.s.chats[chatID]
-	c.started = true
-	from := u.user
-	m.From, m.Entities = &from, entitiesOf(m.Text)
-	if m.ReplyTo != nil {
-		quoted := *m.ReplyTo
-		quoted.ReplyTo = nil
-		m.ReplyTo = &quoted
-	}
-	c.add(m)
-	if c.info.Type == "private" || !u.s.opts.Privacy || u.s.concerns(m) {
-		u.s.push(chatID, "message", asJSON(m))
-	}
-	return m.ID
-}
-
-// concerns says whether a group message reaches a bot in privacy mode
-// (https://core.telegram.org/bots/features#privacy-mode).
-func (s *Server) concerns(m *message) bool {
-	return strings.HasPrefix(m.Text, "/") ||
-		m.ReplyTo != nil && m.ReplyTo.From != nil && m.ReplyTo.From.ID == BotID ||
-		strings.Contains(strings.ToLower(m.Text), "@"+strings.ToLower(s.opts.Username))
 }
 
 func (u *User) press(chatID int64, messageID int, button string) error {
@@ -187,4 +144,23 @@ func (u *User) press(chatID int64, messageID int, button string) error {
 		}
 	}
 	return fmt.Errorf("fake telegram: message %d of chat %d has no button %q", messageID, chatID, button)
+}
+
+func (u *User) block(b bool) {
+	u.s.mu.Lock()
+	defer u.s.mu.Unlock()
+	c := u.s.chats[u.user.ID]
+	if c.blocked == b {
+		return
+	}
+	c.blocked = b
+	status := func(blocked bool) map[string]any {
+		if blocked {
+			return map[string]any{"status": "kicked", "user": u.s.bot(), "until_date": 0}
+		}
+		return map[string]any{"status": "member", "user": u.s.bot()}
+	}
+	u.s.push(c.info.ID, "my_chat_member", asJSON(map[string]any{
+		"chat": c.info, "from": u.user, "date": time.Now().Unix(), "old_chat_member": status(!b), "new_chat_member": status(b),
+	}))
 }

@@ -29,6 +29,13 @@ type Options struct {
 	// are about a second and 30.
 	PerChat time.Duration
 	Overall int
+	// PerGroup is the most posts and edits in a group in any minute; zero means no
+	// limit. Telegram's own is 20.
+	PerGroup int
+	// Topics gives the private chats of the bot topics.
+	Topics bool
+	// DraftLife is how long a draft is shown unless it is refreshed; zero is 30 seconds.
+	DraftLife time.Duration
 	// Privacy keeps from the bot what in a group is not said to it.
 	Privacy bool
 	// WebhookPause is the first pause before an update is delivered again, which
@@ -52,6 +59,9 @@ type Server struct {
 	mu        sync.Mutex
 	chats     map[int64]*chat
 	queries   map[string]*query
+	files     []*File
+	albums    int
+	toast     string // of the last answered press
 	queue     []update
 	nextID    int64 // of the next update
 	allowed   map[string]bool
@@ -61,7 +71,8 @@ type Server struct {
 	hook      *webhook      // nil: none is set
 	proxy     string        // what ServeHooksAt named
 	delivered []Delivery
-	commands  json.RawMessage
+	commands  json.RawMessage            // as they came last
+	menus     map[string]json.RawMessage // commands by scope and language
 	faults    map[string]*fault
 	delays    map[string]time.Duration
 	calls     map[string]int
@@ -79,6 +90,9 @@ func New(o Options) *Server {
 	if o.Username == "" {
 		o.Username = DefaultUsername
 	}
+	if o.DraftLife == 0 {
+		o.DraftLife = draftLife
+	}
 	if o.WebhookPause == 0 {
 		o.WebhookPause = hookPause
 	}
@@ -91,7 +105,7 @@ func New(o Options) *Server {
 	}
 	s := &Server{
 		opts: o, url: "http://" + ln.Addr().String(), done: make(chan struct{}),
-		chats: map[int64]*chat{}, queries: map[string]*query{}, nextID: 700_000_001, wake: make(chan struct{}),
+		chats: map[int64]*chat{}, queries: map[string]*query{}, menus: map[string]json.RawMessage{}, nextID: 700_000_001, wake: make(chan struct{}),
 		faults: map[string]*fault{}, delays: map[string]time.Duration{},
 		calls: map[string]int{}, open: map[string]int{}, spans: map[string][]span{}, peak: map[string]int{},
 	}
@@ -156,13 +170,17 @@ func refuse(code int, description string) reply { return reply{Code: code, Descr
 
 func badRequest(what string) reply { return refuse(http.StatusBadRequest, "Bad Request: "+what) }
 
-// ServeHTTP answers /bot<token>/<method>.
+// ServeHTTP answers /bot<token>/<method> and /file/bot<token>/<path>.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !s.enter() {
 		cut(w)
 		return
 	}
 	defer s.idle.Done()
+	if strings.HasPrefix(r.URL.Path, "/file/bot") {
+		s.serveFile(w, r)
+		return
+	}
 	token, name, ok := strings.Cut(strings.TrimPrefix(r.URL.Path, "/bot"), "/")
 	if !strings.HasPrefix(r.URL.Path, "/bot") || !ok || token == "" {
 		write(w, refuse(http.StatusNotFound, "Not Found"))
@@ -178,7 +196,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	p, err := parseParams(w, r)
-	if err != nil {
+	switch {
+	case err == errTooLarge:
+		write(w, refuse(http.StatusRequestEntityTooLarge, err.Error()))
+		return
+	case err != nil:
 		write(w, badRequest(err.Error()))
 		return
 	}

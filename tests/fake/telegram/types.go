@@ -1,7 +1,6 @@
 package telegram
 
 import (
-	"encoding/json"
 	"regexp"
 	"strings"
 	"unicode/utf16"
@@ -28,23 +27,62 @@ type chatInfo struct {
 }
 
 type message struct {
-	ID       int             `json:"message_id"`
-	Thread   int             `json:"message_thread_id,omitempty"`
-	IsTopic  bool            `json:"is_topic_message,omitempty"`
-	From     *user           `json:"from,omitempty"`
-	Chat     chatInfo        `json:"chat"`
-	Date     int64           `json:"date"`
-	EditDate int64           `json:"edit_date,omitempty"`
-	ReplyTo  *message        `json:"reply_to_message,omitempty"`
-	Text     string          `json:"text,omitempty"`
-	Entities []Entity        `json:"entities,omitempty"`
-	Caption  string          `json:"caption,omitempty"`
-	Photo    json.RawMessage `json:"photo,omitempty"`
-	Voice    json.RawMessage `json:"voice,omitempty"`
-	Document json.RawMessage `json:"document,omitempty"`
-	Markup   *markup         `json:"reply_markup,omitempty"`
-	preview  bool            // links may unfold
-	formats  []Entity        // those that the bot asked for
+	ID              int      `json:"message_id"`
+	Thread          int      `json:"message_thread_id,omitempty"`
+	IsTopic         bool     `json:"is_topic_message,omitempty"`
+	From            *user    `json:"from,omitempty"`
+	Chat            chatInfo `json:"chat"`
+	Date            int64    `json:"date"`
+	EditDate        int64    `json:"edit_date,omitempty"`
+	ReplyTo         *message `json:"reply_to_message,omitempty"`
+	Quote           *quote   `json:"quote,omitempty"`
+	Album           string   `json:"media_group_id,omitempty"`
+	Text            string   `json:"text,omitempty"`
+	Entities        []Entity `json:"entities,omitempty"`
+	Caption         string   `json:"caption,omitempty"`
+	CaptionEntities []Entity `json:"caption_entities,omitempty"`
+	media
+	Preview      *previewOptions `json:"link_preview_options,omitempty"`
+	Markup       *markup         `json:"reply_markup,omitempty"`
+	MigrateTo    int64           `json:"migrate_to_chat_id,omitempty"`
+	MigrateFrom  int64           `json:"migrate_from_chat_id,omitempty"`
+	TopicCreated *topicCreated   `json:"forum_topic_created,omitempty"`
+	TopicEdited  *topicEdited    `json:"forum_topic_edited,omitempty"`
+	TopicClosed  *struct{}       `json:"forum_topic_closed,omitempty"`
+	TopicOpened  *struct{}       `json:"forum_topic_reopened,omitempty"`
+
+	preview   bool             // links may unfold
+	formats   []Entity         // those that the bot asked for
+	reactions map[int64]string // by who reacts
+}
+
+// said is the text or the caption.
+func (m *message) said() string { return m.Text + m.Caption }
+
+// quoted is the message as one that replies to it carries it.
+func (m *message) quoted() *message {
+	q := *m
+	q.ReplyTo = nil
+	return &q
+}
+
+type quote struct {
+	Text     string `json:"text"`
+	Position int    `json:"position"`
+	Manual   bool   `json:"is_manual,omitempty"`
+}
+
+type previewOptions struct {
+	Off bool `json:"is_disabled,omitempty"`
+}
+
+type topicCreated struct {
+	Name  string `json:"name"`
+	Color int    `json:"icon_color"`
+}
+
+type topicEdited struct {
+	Name string `json:"name,omitempty"`
 }
 
 type callbackQuery struct {

@@ -80,7 +80,7 @@ func (s *Server) getUpdates(ctx context.Context, p params) reply {
 			s.poller = nil
 		}
 	}()
-	if a := s.allow(p["allowed_updates"]); a != nil {
+	if a := s.allow(p.form["allowed_updates"]); a != nil {
 		return *a
 	}
 	s.forget(p.int("offset"))

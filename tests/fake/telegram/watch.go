@@ -29,7 +29,7 @@ func (s *Server) handOut(list []update) {
 // show tells of a new text. s.mu is held.
 func (s *Server) show(c *chat, m *message, edited bool) {
 	if s.opts.Watch.Shown != nil {
-		s.opts.Watch.Shown(c.info.ID, m.Text, edited)
+		s.opts.Watch.Shown(c.info.ID, m.said(), edited)
 	}
 }
 

@@ -82,11 +82,11 @@ var secretToken = regexp.MustCompile(`^[A-Za-z0-9_-]{1,256}$`)
 func (s *Server) setWebhook(ctx context.Context, p params) reply {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if p["url"] == "" {
+	if p.form["url"] == "" {
 		return s.unhook(p)
 	}
 	h := &webhook{
-		url: p["url"], secret: p["secret_token"], max: hookConnections, certificate: p.has("certificate"),
+		url: p.form["url"], secret: p.form["secret_token"], max: hookConnections, certificate: p.has("certificate"),
 		wake: make(chan struct{}, 1), lanes: map[int64]*lane{},
 	}
 	if n := p.int("max_connections"); p.has("max_connections") {
@@ -102,13 +102,13 @@ func (s *Server) setWebhook(ctx context.Context, p params) reply {
 	if h.target, no = s.route(h.url); no != nil {
 		return *no
 	}
-	if no := s.allow(p["allowed_updates"]); no != nil {
+	if no := s.allow(p.form["allowed_updates"]); no != nil {
 		return *no
 	}
 	if s.hook != nil {
 		s.hook.stop()
 	}
-	if p["drop_pending_updates"] == "true" {
+	if p.form["drop_pending_updates"] == "true" {
 		s.queue = nil
 	}
 	s.endPoll(conflictSet)
@@ -156,7 +156,7 @@ func (s *Server) unhook(p params) reply {
 		s.hook = nil
 		what = "Webhook was deleted"
 	}
-	if p["drop_pending_updates"] == "true" {
+	if p.form["drop_pending_updates"] == "true" {
 		s.queue = nil
 	}
 	return reply{OK: true, Result: true, Description: what}
