@@ -143,6 +143,7 @@ func (u *User) NewTopic(name string) int {
 		panic("fake telegram: the private chats have no topics")
 	}
 	c := u.s.chats[u.user.ID]
+	c.started = true
 	from := u.user
 	m := c.addTopic(&from, name, topicColors[0])
 	u.s.push(c.info.ID, "message", asJSON(m))
