@@ -23,19 +23,23 @@ var (
 	Blocked      = Response{Code: http.StatusForbidden, Description: "Forbidden: bot was blocked by the user"}
 	ChatNotFound = Response{Code: http.StatusBadRequest, Description: "Bad Request: chat not found"}
 	Unauthorized = Response{Code: http.StatusUnauthorized, Description: "Unauthorized"}
+	ServerError  = Response{Code: http.StatusInternalServerError, Description: "Internal Server Error"}
+	Garbage      = Response{Code: http.StatusOK, Body: `{"ok":true,"result":{"message_id":`}
 	BadGateway   = Response{Code: http.StatusBadGateway, Body: "<html><h1>502 Bad Gateway</h1></html>"}
 )
 
 type fault struct {
 	times    int // < 0: always
 	response *Response
+	late     bool // response takes the place of the answer after the effect
 	cut      bool
+	half     bool // cut comes in the middle of the answer
 	hang     bool
 }
 
 // Fail makes the next times calls of a method (as Telegram spells it) do nothing
-// but answer r; times < 0 means all. It replaces what Fail, Cut and Hang set
-// for the method before.
+// but answer r; times < 0 means all. It replaces what Fail, Cut, Break,
+// Lose and Hang set for the method before. The method "file" is the download of a file.
 func (s *Server) Fail(method string, times int, r Response) {
 	s.setFault(method, &fault{times: times, response: &r})
 }
@@ -44,11 +48,23 @@ func (s *Server) Fail(method string, times int, r Response) {
 // the connection is closed instead.
 func (s *Server) Cut(method string, times int) { s.setFault(method, &fault{times: times, cut: true}) }
 
+// Break makes the next times calls of a method take effect and lose their
+// answer in the middle: the status and half of the body come, then the connection is closed.
+func (s *Server) Break(method string, times int) {
+	s.setFault(method, &fault{times: times, cut: true, half: true})
+}
+
+// Lose makes the next times calls of a method take effect and be answered with r,
+// as a proxy in between does.
+func (s *Server) Lose(method string, times int, r Response) {
+	s.setFault(method, &fault{times: times, response: &r, late: true})
+}
+
 // Hang makes the next times calls of a method do nothing and get no answer
 // until the caller leaves.
 func (s *Server) Hang(method string, times int) { s.setFault(method, &fault{times: times, hang: true}) }
 
-// Mend takes back what Fail, Cut, Hang and Delay set for a method.
+// Mend takes back what was set for a method.
 func (s *Server) Mend(method string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -40,6 +40,30 @@ func TestFaults(t *testing.T) {
 	}
 }
 
+func TestAnswersThatAreLostAfterTheMessageIsPosted(t *testing.T) {
+	s := start(t, Options{})
+	s.User(7, "Ann").Say("hello")
+	for i, lose := range []func(){
+		func() { s.Break("sendMessage", 1) },
+		func() { s.Lose("sendMessage", 1, Garbage) },
+		func() { s.Lose("sendMessage", 1, BadGateway) },
+	} {
+		lose()
+		if a, err := ask(t.Context(), s, "sendMessage", "chat_id", "7", "text", "x"); err == nil {
+			t.Errorf("case %d: an answer that is lost came as %+v", i, a)
+		}
+	}
+	s.Lose("sendMessage", 1, ServerError)
+	if a := call(t, s, "sendMessage", "chat_id", "7", "text", "x"); a.Code != 500 || a.status != 500 {
+		t.Errorf("got %+v", a)
+	}
+	s.Fail("sendMessage", 1, ServerError)
+	call(t, s, "sendMessage", "chat_id", "7", "text", "x")
+	if n := len(s.Sent(7)); n != 4 {
+		t.Errorf("%d messages, want 4: all but the last, which failed, were posted", n)
+	}
+}
+
 func TestDelayTakesEffectAtOnce(t *testing.T) {
 	s := start(t, Options{})
 	s.User(7, "Ann").Say("hello")

@@ -164,7 +164,7 @@ func (s *Server) ExpireLinks() {
 	}
 }
 
-// ServeFile answers /file/bot<token>/<path>.
+// serveFile answers /file/bot<token>/<path>.
 func (s *Server) serveFile(w http.ResponseWriter, r *http.Request) {
 	token, path, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/file/bot"), "/")
 	if token != s.opts.Token {
@@ -189,13 +189,11 @@ func (s *Server) serveFile(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/octet-stream")
-	w.Header().Set("Content-Length", strconv.Itoa(len(data)))
 	if f != nil && f.cut {
-		_, _ = w.Write(data[:len(data)/2])
-		_ = http.NewResponseController(w).Flush()
-		cut(w)
+		cutHalf(w, data)
 		return
 	}
+	w.Header().Set("Content-Length", strconv.Itoa(len(data)))
 	_, _ = w.Write(data)
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -234,7 +235,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, m method, p param
 		s.pause(ctx, -1)
 		cut(w)
 		return
-	case f.response != nil:
+	case f.response != nil && !f.late:
 		f.response.write(w)
 		return
 	}
@@ -244,8 +245,16 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, m method, p param
 	} else {
 		a = m.call(s, ctx, p)
 	}
-	if f != nil && f.cut {
+	switch {
+	case f == nil:
+	case f.half:
+		cutHalf(w, asJSON(a))
+		return
+	case f.cut:
 		cut(w)
+		return
+	case f.late:
+		f.response.write(w)
 		return
 	}
 	if d := s.delay(m.name); d > 0 {
@@ -276,6 +285,14 @@ func cut(w http.ResponseWriter) {
 		panic(http.ErrAbortHandler)
 	}
 	_ = conn.Close()
+}
+
+// cutHalf closes the connection in the middle of an answer.
+func cutHalf(w http.ResponseWriter, body []byte) {
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	_, _ = w.Write(body[:len(body)/2])
+	_ = http.NewResponseController(w).Flush()
+	cut(w)
 }
 
 func write(w http.ResponseWriter, a reply) {
