@@ -133,7 +133,7 @@ func (c *channel) message(id string) *message {
 
 // add appends a message.
 func (c *channel) add(m *message) {
-	m.ChannelID, m.ChannelType = c.info.ID, c.info.Type
+	m.ChannelID = c.info.ID
 	c.messages = append(c.messages, m)
 	c.info.LastID = &m.ID
 	if !c.isThread() {

@@ -112,7 +112,7 @@ func (s *Server) sentWith(nonce string) *message {
 			if m.Timestamp.Before(after) {
 				break
 			}
-			if m.Author.ID == BotID && strings.Trim(string(m.Nonce), `"`) == nonce {
+			if m.Author.ID == BotID && unquote(m.Nonce) == nonce {
 				return m
 			}
 		}
@@ -269,7 +269,10 @@ func (s *Server) change(c *call, ch *channel, m *message, b *messageBody) *reply
 	}
 	m.complete()
 	at := s.now()
-	m.Edited = &at
+	if m.Flags&flagLoading == 0 {
+		m.Edited = &at // what was promised is no edit when it comes
+	}
+	m.Flags &^= flagLoading
 	m.edits++
 	s.show(m, true)
 	s.dispatchMessage("MESSAGE_UPDATE", ch, m)

@@ -65,7 +65,7 @@ func (s *Server) routes() []route {
 		{name: "GET /users/@me", do: func(s *Server, _ *call) reply { return ok(s.me()) }},
 		{name: "GET /users/{user}", do: (*Server).getUser},
 		{name: "GET /users/@me/guilds", do: (*Server).getGuilds},
-		{name: "POST /users/@me/channels", fields: []string{"recipient_id"}, do: (*Server).openDM},
+		{name: OpenDM, fields: []string{"recipient_id"}, do: (*Server).openDM},
 		{name: "GET /guilds/{guild}", do: (*Server).getGuild},
 		{name: "GET /guilds/{guild}/channels", do: (*Server).getGuildChannels},
 		{name: "GET /channels/{channel}", do: (*Server).getChannel},
@@ -87,6 +87,12 @@ const (
 	EditMessage   = "PATCH /channels/{channel}/messages/{message}"
 	Typing        = "POST /channels/{channel}/typing"
 	Callback      = "POST /interactions/{interaction}/{token}/callback"
+	FollowUp      = "POST /webhooks/{application}/{token}"
+	EditResponse  = "PATCH /webhooks/{application}/{token}/messages/{message}"
+	PutCommands   = "PUT /applications/{application}/commands"
+	ActiveThreads = "GET /guilds/{guild}/threads/active"
+	StartThread   = "POST /channels/{channel}/messages/{message}/threads"
+	OpenDM        = "POST /users/@me/channels"
 	GatewayBot    = "GET /gateway/bot"
 )
 
@@ -159,7 +165,11 @@ func (s *Server) perform(w http.ResponseWriter, r *http.Request, rt route) reply
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return rt.do(s, c)
+	a := rt.do(s, c)
+	if a.body != nil {
+		a.body = encode(a.body) // now: what it points to may change when the lock is gone
+	}
+	return a
 }
 
 // answer writes a reply and counts it, if Discord would hold it against the bot.

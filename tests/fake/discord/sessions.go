@@ -3,6 +3,7 @@ package discord
 import (
 	"encoding/json"
 	"slices"
+	"strconv"
 	"time"
 )
 
@@ -126,7 +127,7 @@ func (s *Server) beginSession(l *link, id identify) {
 	n.append("READY", map[string]any{
 		"v": l.version, "user": s.me(), "guilds": guilds, "session_id": n.id, "session_type": "normal",
 		"resume_gateway_url": s.gatewayURL(), "shard": []int{n.shard, n.shards},
-		"application":      map[string]any{"id": BotID, "flags": s.appFlags()},
+		"application":      map[string]any{"id": BotID, "flags": s.appFlags(), "flags_new": strconv.Itoa(s.appFlags())},
 		"private_channels": []any{}, "presences": []any{}, "relationships": []any{}, "user_settings": map[string]any{}, "_trace": []string{"fake"},
 	})
 	if n.intents&intentGuilds == 0 {

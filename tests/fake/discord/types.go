@@ -78,12 +78,12 @@ type interactionMeta struct {
 	Pressed string            `json:"interacted_message_id,omitempty"`
 }
 
-// message as the API shows it. What only the gateway adds (guild_id, member) is
-// put in where it is dispatched.
+// message as the API shows it. What only the gateway adds (guild_id, member,
+// channel_type) is put in where it is dispatched.
 type message struct {
 	ID          string           `json:"id"`
 	ChannelID   string           `json:"channel_id"`
-	ChannelType int              `json:"channel_type"`
+	ChannelType *int             `json:"channel_type,omitempty"`
 	GuildID     string           `json:"guild_id,omitempty"`
 	Author      *user            `json:"author"`
 	Member      *member          `json:"member,omitempty"`
@@ -113,7 +113,7 @@ type message struct {
 	deleted   bool
 	ephemeral string // the only user who sees it
 	edits     int
-	quiet     bool // SUPPRESS_NOTIFICATIONS
+	token     string // of the interaction that it came by
 }
 
 // Message types and flags.

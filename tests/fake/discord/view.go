@@ -29,7 +29,9 @@ func (s *Server) view(m *message, v view) message {
 	}
 	out.Attachments = fresh
 	if v.gateway {
-		if ch := s.channels[m.ChannelID]; ch != nil && ch.guild != nil {
+		ch := s.channels[m.ChannelID]
+		out.ChannelType = &ch.info.Type
+		if ch.guild != nil {
 			out.GuildID = ch.guild.id
 			out.Member = s.memberOf(m.Author, false)
 		}
@@ -42,9 +44,6 @@ func (s *Server) view(m *message, v view) message {
 		to := *m.Referenced
 		to.Reference, to.Referenced = nil, nil
 		out.Shown = encode(s.view(&to, view{content: v.content}))
-	}
-	if !v.gateway {
-		out.Nonce = m.Nonce
 	}
 	return out
 }
