@@ -129,6 +129,7 @@ func TestASessionIsGoneAfterAGoodbyeAndAfterTooLong(t *testing.T) {
 	k := dial(t, s)
 	id := k.enter(s, intentGuilds)
 	_ = k.ws.Close(websocket.StatusNormalClosure, "bye")
+	waitFor(t, func() bool { return s.Gateway().Sessions == 1 })
 	refused(id)
 	k = dial(t, s)
 	id = k.enter(s, intentGuilds)
