@@ -116,6 +116,14 @@ type HTTP interface {
 	Handler() http.Handler
 }
 
+// Hooker is an ability of a channel: the platform brings what people write over
+// HTTP. The gateway mounts the handler at /hook/CHANNEL, for every method and
+// without a login: the adapter does its own authentication. nil: as it is
+// configured, it takes none. Requests may come before and after Run.
+type Hooker interface {
+	Hook() http.Handler
+}
+
 // Conversation is one chat, or one thread of it, on one channel. It is the unit
 // of order, of history and of visibility. Comparable. Channel is the channel's
 // name in the config, stamped by the gateway: an adapter leaves it empty in

@@ -27,6 +27,7 @@ type Channel struct {
 	streaming bool // answers in the making are shown
 	pace      pace
 	me        atomic.Pointer[account] // known once Run asked
+	hook      *hook                   // nil: updates are polled for
 }
 
 var (
@@ -34,6 +35,7 @@ var (
 	_ ports.Editor      = (*Channel)(nil)
 	_ ports.Typer       = (*Channel)(nil)
 	_ ports.Checker     = (*Channel)(nil)
+	_ ports.Hooker      = (*Channel)(nil)
 )
 
 // New makes the channel of a bot account. It does no I/O; KindInvalid says what
@@ -43,7 +45,14 @@ func New(cfg Config, log *slog.Logger) (*Channel, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Channel{api: newClient(base, cfg.Token), log: log, streaming: cfg.Streaming == "edit"}, nil
+	c := &Channel{api: newClient(base, cfg.Token), log: log, streaming: cfg.Streaming == "edit"}
+	if cfg.Mode == "webhook" {
+		if err := cfg.checkWebhook(); err != nil {
+			return nil, err
+		}
+		c.hook = newHook(cfg)
+	}
+	return c, nil
 }
 
 // Traits of Telegram. Edits count against the same limits as messages (one a

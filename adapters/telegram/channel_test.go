@@ -171,10 +171,11 @@ func TestWebhookIsNamedAndWaitedOut(t *testing.T) {
 		_ = res.Body.Close()
 	}
 	defer http.DefaultClient.CloseIdleConnections()
+	s.run()
+	s.until("the poll", func() bool { return s.server.Open("getUpdates") == 1 })
 	hook("setWebhook?url=https://example.org/hook")
 	s.server.User(7, "Ann").Say("hello")
-	s.run()
-	s.until("the webhook is named", func() bool { return strings.Contains(s.log.String(), "a webhook is set") })
+	s.until("the holder is named", func() bool { return strings.Contains(s.log.String(), "takes this bot's messages to example.org") })
 	hook("deleteWebhook")
 	s.await(1)
 }

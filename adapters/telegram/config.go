@@ -2,16 +2,24 @@ package telegram
 
 import (
 	"net/url"
+	"slices"
 	"strings"
 
 	"dragoman/ports"
 )
 
+const telegramURL = "https://api.telegram.org"
+
+// webhookPorts are those that Telegram goes to
+// (https://core.telegram.org/bots/api#setwebhook); "" is 443.
+var webhookPorts = []string{"", "443", "80", "88", "8443"}
+
 // Config of a Telegram channel.
 type Config struct {
 	Token     ports.Secret `json:"token" validate:"required" doc:"Token of the bot, from @BotFather"`
 	APIURL    string       `json:"api_url" validate:"required,http_url" default:"https://api.telegram.org" doc:"Bot API server: Telegram's own or a self-hosted one"`
-	Mode      string       `json:"mode" validate:"required,oneof=poll" default:"poll" doc:"How updates come in"`
+	Mode      string       `json:"mode" validate:"required,oneof=poll webhook" default:"poll" doc:"How updates come in: poll asks Telegram for them; webhook has Telegram bring them, over listen"`
+	Webhook   string       `json:"webhook_url" validate:"omitempty,http_url" doc:"Where Telegram brings updates with mode webhook: what leads to /hook/NAME of listen from outside; absent: public_url with that path"`
 	Streaming string       `json:"streaming" validate:"required,oneof=off edit" default:"edit" doc:"edit: an answer shows while it is made, by edits of one message; off: once it is whole"`
 }
 
@@ -26,8 +34,28 @@ func (c Config) base() (string, error) {
 	if token == "" || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(`/?#%\"`, r) }) {
 		return "", ports.Errorf(ports.KindInvalid, op, "token is not one that @BotFather gives")
 	}
-	if c.Mode != "poll" {
-		return "", ports.Errorf(ports.KindInvalid, op, "mode must be poll")
+	if c.Mode != "poll" && c.Mode != "webhook" {
+		return "", ports.Errorf(ports.KindInvalid, op, "mode must be poll or webhook")
 	}
 	return strings.TrimRight(c.APIURL, "/") + "/bot" + token + "/", nil
+}
+
+// checkWebhook is what is wrong with where Telegram is to bring updates. Telegram
+// itself wants https on one of four ports; a server of one's own takes what it can reach.
+func (c Config) checkWebhook() error {
+	const op = "telegram config"
+	if c.Webhook == "" {
+		return ports.Errorf(ports.KindInvalid, op, "mode webhook needs webhook_url, or a public_url that leads here")
+	}
+	u, err := url.Parse(c.Webhook)
+	switch {
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.Fragment != "":
+		return ports.Errorf(ports.KindInvalid, op, "webhook_url is not an http or https URL")
+	case strings.TrimRight(c.APIURL, "/") != telegramURL:
+	case u.Scheme != "https":
+		return ports.Errorf(ports.KindInvalid, op, "webhook_url must be https: Telegram takes nothing else")
+	case !slices.Contains(webhookPorts, u.Port()):
+		return ports.Errorf(ports.KindInvalid, op, "webhook_url must be on port 443, 80, 88 or 8443: Telegram goes to no other")
+	}
+	return nil
 }

@@ -17,7 +17,8 @@ func TestNewRefuses(t *testing.T) {
 		"no url":          func(c *Config) { c.APIURL = "" },
 		"ftp":             func(c *Config) { c.APIURL = "ftp://api.telegram.org" },
 		"query":           func(c *Config) { c.APIURL = "https://api.telegram.org?x=1" },
-		"webhook":         func(c *Config) { c.Mode = "webhook" },
+		"webhook nowhere": func(c *Config) { c.Mode = "webhook" },
+		"unknown mode":    func(c *Config) { c.Mode = "push" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := good

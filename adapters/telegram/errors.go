@@ -159,13 +159,20 @@ func refusedToken(err error) error {
 	return err
 }
 
-// explainConflict says who else receives the bot's updates.
-func explainConflict(err error) error {
+// isConflict: somebody else receives the bot's updates.
+func isConflict(err error) bool {
 	var api *apiError
-	switch {
-	case !errors.As(err, &api) || api.Code != http.StatusConflict:
-		return err
-	case strings.Contains(api.Description, "webhook"):
+	return errors.As(err, &api) && api.Code == http.StatusConflict
+}
+
+// explainConflict says who else receives the bot's updates; webhook is where the
+// one that is set leads to, as far as it is known.
+func explainConflict(err error, webhook string) error {
+	if webhook != "" {
+		return fmt.Errorf("a webhook of another program takes this bot's messages to %s; stop that program, or remove it with deleteWebhook: %w", webhook, err)
+	}
+	var api *apiError
+	if errors.As(err, &api) && strings.Contains(api.Description, "webhook") {
 		return fmt.Errorf("a webhook is set for this bot and takes its messages; remove it with deleteWebhook: %w", err)
 	}
 	return fmt.Errorf("another program polls with the same bot token; stop it: %w", err)

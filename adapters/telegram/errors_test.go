@@ -73,7 +73,7 @@ func TestConflictIsExplained(t *testing.T) {
 		"Conflict: can't use getUpdates method while webhook is active; use deleteWebhook to delete the webhook first": "a webhook is set",
 		"Conflict: terminated by other getUpdates request":                                                             "another program polls",
 	} {
-		err := explainConflict(&apiError{Code: http.StatusConflict, Description: description})
+		err := explainConflict(&apiError{Code: http.StatusConflict, Description: description}, "")
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q became %q", description, err)
 		}

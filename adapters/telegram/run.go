@@ -3,7 +3,6 @@ package telegram
 import (
 	"context"
 	"encoding/json"
-	"log/slog"
 	"strconv"
 	"time"
 
@@ -33,24 +32,23 @@ type pollParams struct {
 	Allowed []string `json:"allowed_updates"`
 }
 
-// Run polls until ctx ends. Only one Run of a bot account can be at work in the
-// world: Telegram ends the older poll with 409, which is waited out here, as a
-// webhook is that somebody set.
+// Run polls, or takes in what a webhook brings, until ctx ends. Only one Run of a
+// bot account can be at work in the world: Telegram ends the older poll with 409,
+// which is waited out here, as a webhook is that somebody sets meanwhile.
 func (c *Channel) Run(ctx context.Context, in ports.Receiver) error {
-	p := &poller{channel: c, in: in, pause: newPause(), log: c.log}
-	p.answers.limit = make(chan struct{}, maxAnswers)
+	p := &poller{intake: newIntake(c, in), pause: newPause()}
 	defer c.api.http.CloseIdleConnections()
 	defer p.answers.wait()
+	if c.hook != nil {
+		return p.serve(ctx)
+	}
 	return p.run(ctx)
 }
 
 // poller is one Run.
 type poller struct {
-	channel *Channel
-	in      ports.Receiver
-	log     *slog.Logger
+	*intake
 	pause   *backoff.ExponentialBackOff
-	answers answers
 	cursor  int64 // id of the last update that was stored; 0 = none
 	failing bool
 }
@@ -64,11 +62,8 @@ func newPause() *backoff.ExponentialBackOff {
 
 // run goes from step to step; each is tried until it works or going on is pointless.
 func (p *poller) run(ctx context.Context) error {
-	steps := []func(context.Context) error{p.loadCursor, p.whoAmI}
-	for _, step := range steps {
-		if err := p.persist(ctx, step); err != nil {
-			return err
-		}
+	if err := p.each(ctx, p.loadCursor, p.whoAmI, p.channel.unhook); err != nil {
+		return err
 	}
 	for {
 		var raw []json.RawMessage
@@ -82,10 +77,21 @@ func (p *poller) run(ctx context.Context) error {
 			continue
 		}
 		b := p.batch(raw)
-		if err := p.persist(ctx, func(ctx context.Context) error { return p.deliver(ctx, b) }); err != nil {
+		if err := p.persist(ctx, func(ctx context.Context) error { return p.deliver(ctx, ctx, b) }); err != nil {
+			return err
+		}
+		p.cursor = b.last
+	}
+}
+
+// each takes steps one after the other.
+func (p *poller) each(ctx context.Context, steps ...func(context.Context) error) error {
+	for _, step := range steps {
+		if err := p.persist(ctx, step); err != nil {
 			return err
 		}
 	}
+	return nil
 }
 
 // persist tries a step until it works. It gives up when ctx ends or the token is refused.
@@ -115,13 +121,6 @@ func (p *poller) recovered() {
 		p.failing = false
 		p.report(nil)
 		p.log.Info("telegram_receive_recovered")
-	}
-}
-
-// report tells the admin how receiving goes, where somebody listens.
-func (p *poller) report(err error) {
-	if r, ok := p.in.(ports.Reporter); ok {
-		r.Report(err)
 	}
 }
 
@@ -158,57 +157,15 @@ func (p *poller) poll(ctx context.Context) ([]json.RawMessage, error) {
 	}
 	var raw []json.RawMessage
 	if err := p.channel.api.post(ctx, "getUpdates", pollTimeout, params, &raw); err != nil {
-		return nil, wrap("telegram getUpdates", explainConflict(refusedToken(err)))
+		if isConflict(err) {
+			err = explainConflict(err, p.channel.holder(ctx))
+		}
+		return nil, wrap("telegram getUpdates", refusedToken(err))
 	}
 	if len(raw) > 0 && lastID(raw) == 0 {
 		return nil, ports.Errorf(ports.KindProtocol, "telegram getUpdates", "%d updates without an id", len(raw))
 	}
 	return raw, nil
-}
-
-// received is an answer of getUpdates, ready to be stored.
-type received struct {
-	ports.Batch
-	last    int64    // id of the last update
-	queries []string // presses to answer once it is stored
-}
-
-func (p *poller) batch(raw []json.RawMessage) received {
-	in := incoming{me: *p.channel.me.Load()}
-	var b received
-	for _, r := range raw {
-		var u update
-		if err := json.Unmarshal(r, &u); err != nil {
-			p.log.Warn("telegram_update_unreadable", "update", idOf(r), "err", err)
-			p.log.Debug("telegram_update_raw", "body", string(r))
-			continue
-		}
-		if u.Callback != nil && u.Callback.ID != "" {
-			b.queries = append(b.queries, u.Callback.ID)
-		}
-		m, why, ok := in.read(u)
-		if !ok {
-			p.log.Info("telegram_update_skipped", "update", u.ID, "why", why)
-			continue
-		}
-		b.Messages = append(b.Messages, m)
-	}
-	b.last = lastID(raw)
-	b.Cursor = strconv.FormatInt(b.last, 10)
-	return b
-}
-
-// deliver hands a batch over. A press is answered after that: else its button
-// would stop spinning for something that is lost.
-func (p *poller) deliver(ctx context.Context, b received) error {
-	if err := p.in.Receive(ctx, b.Batch); err != nil {
-		return err
-	}
-	p.cursor = b.last
-	for _, id := range b.queries {
-		p.answers.start(ctx, p.channel, id)
-	}
-	return nil
 }
 
 // lastID is the highest id in an answer of getUpdates; 0 if there is none.

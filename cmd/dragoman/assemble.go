@@ -71,7 +71,7 @@ func assemble(cfg *config.Config, store *sqlstore.Store, audit ports.Audit, in d
 			break
 		}
 		c := cfg.Channels[name]
-		port, err := channels[c.Type].build(c.Section, parts{name: name, log: log.With("channel", name), store: store})
+		port, err := channels[c.Type].build(hooked(cfg, name), parts{name: name, log: log.With("channel", name), store: store})
 		if err != nil {
 			return nil, err
 		}

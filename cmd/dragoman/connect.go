@@ -155,7 +155,7 @@ func dialModels(ctx context.Context, cfg *config.Config, store *sqlstore.Store, 
 func dialChannels(ctx context.Context, cfg *config.Config, store *sqlstore.Store, log *slog.Logger) []tried {
 	return eachTried(cfg.Channels, func(name string) tried {
 		c := cfg.Channels[name]
-		port, err := channels[c.Type].build(c.Section, parts{name: name, log: log, store: store})
+		port, err := channels[c.Type].build(hooked(cfg, name), parts{name: name, log: log, store: store})
 		if err != nil {
 			return attempt(ctx, name, c.Type, failing(err))
 		}

@@ -59,6 +59,7 @@ func (g *Gateway) Handler() http.Handler {
 	if g.opt.Logins != nil {
 		mux.Handle("/oauth/", g.opt.Logins)
 	}
+	mux.Handle("/hook/{channel}", g.hooks())
 	for _, c := range g.opt.Channels {
 		if h, ok := c.Port.(ports.HTTP); ok {
 			mux.Handle("/", h.Handler())
@@ -66,6 +67,26 @@ func (g *Gateway) Handler() http.Handler {
 		}
 	}
 	return mux
+}
+
+// hooks is where platforms bring what people write, by the channel's name.
+func (g *Gateway) hooks() http.Handler {
+	hooks := map[string]http.Handler{}
+	for _, c := range g.opt.Channels {
+		if h, ok := c.Port.(ports.Hooker); ok {
+			if handler := h.Hook(); handler != nil {
+				hooks[c.Name] = handler
+			}
+		}
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		handler := hooks[r.PathValue("channel")]
+		if handler == nil {
+			http.NotFound(w, r)
+			return
+		}
+		handler.ServeHTTP(w, r)
+	})
 }
 
 // writable is an ability of a Store: whether it takes writes, known without
