@@ -66,15 +66,38 @@ type Traits struct {
 	GroupEditEvery time.Duration
 	Choices        bool // has buttons; without them a question lists its choices as text
 	Exclusive      bool // one receiver at a time: the gateway holds a lease around Run
+
+	// Drafts says where a Drafter is used, and not the previews of an Editor. DraftEvery
+	// is the shortest pause between two drafts (0 = EditEvery), DraftLife how long one is
+	// shown unless it comes again (0 = for good).
+	Drafts     DraftScope
+	DraftEvery time.Duration
+	DraftLife  time.Duration
+
+	// What may be left out (typing, drafts, previews) keeps this pause in a chat, all its
+	// threads together, and in a group leaves room below this many writes a minute, answers
+	// included (0 = none). Answers wait for neither.
+	ShowEvery   time.Duration
+	GroupMinute int
 }
+
+// DraftScope is where drafts are shown.
+type DraftScope string
+
+const (
+	DraftsEverywhere DraftScope = ""
+	DraftsPrivate    DraftScope = "private" // in conversations of one person
+	DraftsNowhere    DraftScope = "nowhere" // as this account is configured
+)
 
 // Typer shows that an answer is being made. Best effort; called again about every 4 s.
 type Typer interface {
 	Typing(ctx context.Context, in Conversation) error
 }
 
-// Drafter shows the text so far of an answer in the making; each call replaces
-// the one before, and the next Send in the conversation replaces the draft. Best effort.
+// Drafter shows the text so far of an answer in the making, where Traits.Drafts says
+// so; each call replaces the one before, and the next Send in the conversation
+// replaces the draft. Best effort.
 type Drafter interface {
 	Draft(ctx context.Context, in Conversation, text string) error
 }

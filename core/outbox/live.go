@@ -1,6 +1,7 @@
 package outbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -32,7 +33,9 @@ type Live struct {
 	box     *Outbox
 	in      ports.Conversation
 	channel *channel
-	preview *preview // nil: the channel shows none
+	drafter ports.Drafter // nil: no drafts are shown here
+	preview *preview      // nil: no previews are shown here
+	group   bool          // others are in the conversation
 
 	ctx     context.Context // of what is worthless once the turn is over: typing, drafts
 	cancel  context.CancelFunc
@@ -57,11 +60,15 @@ func (o *Outbox) Live(ctx context.Context, l ports.Lease, p ports.Preview) *Live
 		close(v.done)
 		return v
 	}
-	if p.Posted != "" || c.previews() {
+	v.group = p.Group
+	if p.Posted == "" {
+		v.drafter = c.draftsIn(p.Group)
+	}
+	if p.Posted != "" || v.drafter == nil && c.previews() {
 		v.preview = &preview{Preview: p, box: o, channel: c, lease: l, stored: p.Posted != ""}
 		v.preview.ctx, v.preview.cancel = context.WithCancel(o.ctx)
 	}
-	if c.typer == nil && c.drafter == nil && v.preview == nil {
+	if c.typer == nil && v.drafter == nil && v.preview == nil {
 		close(v.done)
 		return v
 	}
@@ -127,7 +134,7 @@ func (v *Live) run() {
 		case <-v.ctx.Done():
 			return
 		case <-typing.C:
-			if v.channel.typer != nil {
+			if v.types() {
 				v.show(func(ctx context.Context) error { return v.channel.typer.Typing(ctx, v.in) })
 			}
 			typing.Reset(typingEvery)
@@ -136,7 +143,7 @@ func (v *Live) run() {
 			continue
 		case <-looks.C:
 			now := working()
-			if now == line {
+			if now == line && !v.fades() {
 				continue
 			}
 			line = now
@@ -154,12 +161,26 @@ func (v *Live) run() {
 	}
 }
 
-func (v *Live) shows() bool { return v.channel.drafter != nil || v.channel.previews() }
+// shows reports whether text is shown: the preview of an earlier life is at least replaced.
+func (v *Live) shows() bool { return v.drafter != nil || v.preview != nil && v.channel.previews() }
+
+// types reports whether typing is shown: where a group's writes are counted, the
+// preview is sign enough, and typing would take its place.
+func (v *Live) types() bool {
+	counted := v.group && v.channel.traits.GroupMinute > 0
+	return v.channel.typer != nil && !(counted && v.preview != nil && v.preview.Posted != "")
+}
+
+// fades reports whether the draft is soon gone unless it is shown again.
+func (v *Live) fades() bool {
+	life := v.channel.traits.DraftLife
+	return v.drafter != nil && life > 0 && !v.last.IsZero() && time.Since(v.last) >= life*2/3
+}
 
 // pause is how long a new text waits for its turn.
 func (v *Live) pause() time.Duration {
-	next := v.last.Add(max(draftEvery, v.channel.traits.EditEvery))
-	if v.channel.drafter == nil {
+	next := v.last.Add(max(draftEvery, cmp.Or(v.channel.traits.DraftEvery, v.channel.traits.EditEvery)))
+	if v.drafter == nil {
 		next = v.last.Add(v.preview.pace())
 		if v.last.IsZero() {
 			next = time.Now().Add(previewAfter)
@@ -168,7 +189,12 @@ func (v *Live) pause() time.Duration {
 	if v.quietUntil.After(next) {
 		next = v.quietUntil
 	}
-	return max(0, time.Until(next), v.channel.gate.wait(v.in))
+	return max(0, time.Until(next), v.wait())
+}
+
+// wait is how long nothing may be shown here.
+func (v *Live) wait() time.Duration {
+	return max(v.channel.gate.wait(v.in), v.channel.pace.wait(v.in, v.group, v.channel.traits))
 }
 
 // tell shows the text so far, or the beginning of one that nobody can read as
@@ -182,14 +208,13 @@ func (v *Live) tell(text, line string) (done bool) {
 	switch {
 	case line != "":
 		text = strings.TrimSpace(text + "\n\n" + line)
-	case v.channel.drafter == nil && strings.TrimSpace(text) != "":
+	case v.drafter == nil && strings.TrimSpace(text) != "":
 		text += unfinished
 	}
-	if v.channel.drafter != nil {
-		v.show(func(ctx context.Context) error { return v.channel.drafter.Draft(ctx, v.in, text) })
-		return true
+	if v.drafter != nil {
+		return strings.TrimSpace(text) == "" || v.show(func(ctx context.Context) error { return v.drafter.Draft(ctx, v.in, text) })
 	}
-	if v.channel.gate.wait(v.in) > 0 {
+	if v.wait() > 0 {
 		return false
 	}
 	done, err := v.preview.show(text)
@@ -199,17 +224,20 @@ func (v *Live) tell(text, line string) (done bool) {
 	return done || v.preview.given
 }
 
-// show makes a call that is cut off when the turn is over.
-func (v *Live) show(call func(context.Context) error) {
-	if time.Now().Before(v.quietUntil) || v.channel.gate.wait(v.in) > 0 {
-		return
+// show makes a call that is cut off when the turn is over. It reports false where
+// nothing may be shown now.
+func (v *Live) show(call func(context.Context) error) bool {
+	if time.Now().Before(v.quietUntil) || v.wait() > 0 {
+		return false
 	}
+	v.channel.pace.wrote(v.in, v.channel.traits)
 	ctx, cancel := context.WithTimeout(v.ctx, liveTimeout)
 	defer cancel()
 	_, err := guard.Do(ctx, liveGrace, v.box.leaks, "show", func(ctx context.Context) (struct{}, error) { return struct{}{}, call(ctx) })
 	if err != nil {
 		v.hush(err)
 	}
+	return true
 }
 
 // hush keeps quiet for a while after a refusal, and all writers as long as the

@@ -80,6 +80,7 @@ type channel struct {
 	drafter  ports.Drafter
 	inFlight chan struct{} // one slot per send
 	gate     gate
+	pace     pace
 }
 
 // sender is the goroutine that empties one conversation's outbox.

@@ -41,9 +41,15 @@ type preview struct {
 	shown   string // the last text
 }
 
-// previews reports whether the channel shows previews.
-func (c *channel) previews() bool {
-	return c.editor != nil && c.drafter == nil && c.traits.EditEvery > 0
+// previews reports whether the channel shows previews where it shows no drafts.
+func (c *channel) previews() bool { return c.editor != nil && c.traits.EditEvery > 0 }
+
+// draftsIn is what shows drafts in a conversation; nil: nothing does.
+func (c *channel) draftsIn(group bool) ports.Drafter {
+	if c.traits.Drafts == ports.DraftsNowhere || c.traits.Drafts == ports.DraftsPrivate && group {
+		return nil
+	}
+	return c.drafter
 }
 
 // pace is the pause before the next edit. It grows after some: platforms count edits
@@ -150,6 +156,7 @@ func (p *preview) store(ctx context.Context) error {
 func (p *preview) call(f func(context.Context) (ports.MessageID, error)) (ports.MessageID, error) {
 	ctx, cancel := context.WithTimeout(guard.WithTurn(p.ctx, ports.TurnOf(p.ID)), liveTimeout)
 	defer cancel()
+	p.channel.pace.wrote(p.lease.In, p.channel.traits)
 	return guard.Do(ctx, liveGrace, p.box.leaks, "preview", f)
 }
 

@@ -114,6 +114,7 @@ func (o *Outbox) call(c *channel, d ports.Delivery) (ports.MessageID, error) {
 	}
 	ctx, cancel := context.WithTimeout(guard.WithTurn(o.ctx, ports.TurnOf(d.ID)), limit)
 	defer cancel()
+	c.pace.wrote(d.Out.In, c.traits)
 	return guard.Do(ctx, grace, o.leaks, "send", func(ctx context.Context) (ports.MessageID, error) { return o.post(ctx, c, d) })
 }
 
