@@ -24,16 +24,20 @@ const (
 type Channel struct {
 	api       *client
 	log       *slog.Logger
-	streaming bool // answers in the making are shown
+	streaming string // how answers in the making are shown
 	pace      pace
 	me        atomic.Pointer[account] // known once Run asked
 	hook      *hook                   // nil: updates are polled for
+	moves     moves
+	drafts    drafts
 }
 
 var (
 	_ ports.ChannelPort = (*Channel)(nil)
 	_ ports.Editor      = (*Channel)(nil)
 	_ ports.Typer       = (*Channel)(nil)
+	_ ports.Drafter     = (*Channel)(nil)
+	_ ports.Reactor     = (*Channel)(nil)
 	_ ports.Checker     = (*Channel)(nil)
 	_ ports.Hooker      = (*Channel)(nil)
 )
@@ -45,7 +49,7 @@ func New(cfg Config, log *slog.Logger) (*Channel, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Channel{api: newClient(base, cfg.Token), log: log, streaming: cfg.Streaming == "edit"}
+	c := &Channel{api: newClient(base, cfg.Token), log: log, streaming: cfg.Streaming}
 	if cfg.Mode == "webhook" {
 		if err := cfg.checkWebhook(); err != nil {
 			return nil, err
@@ -58,11 +62,15 @@ func New(cfg Config, log *slog.Logger) (*Channel, error) {
 // Traits of Telegram. Edits count against the same limits as messages (one a
 // second in a chat, 20 a minute in a group:
 // https://core.telegram.org/bots/faq#my-bot-is-hitting-limits-how-do-i-avoid-this),
-// and faster ones earned waits of minutes.
+// and faster ones earned waits of minutes. A draft is shown for 30 seconds
+// (https://core.telegram.org/bots/api#sendmessagedraft), in private chats.
 func (c *Channel) Traits() ports.Traits {
-	t := ports.Traits{MaxText: maxText, Choices: true, Exclusive: true}
-	if c.streaming {
+	t := ports.Traits{MaxText: maxText, Choices: true, Exclusive: true, Drafts: ports.DraftsNowhere, ShowEvery: time.Second, GroupMinute: 20}
+	if c.streaming == "edit" || c.streaming == "draft" {
 		t.EditEvery, t.GroupEditEvery = 1500*time.Millisecond, 4*time.Second
+	}
+	if c.streaming == "draft" {
+		t.Drafts, t.DraftEvery, t.DraftLife = ports.DraftsPrivate, time.Second, 30*time.Second
 	}
 	return t
 }
@@ -80,20 +88,25 @@ func (c *Channel) Send(ctx context.Context, m ports.Outgoing) (ports.MessageID, 
 	if err != nil {
 		return "", err
 	}
-	p := sendParams{target: to.posting(), content: contentOf(m.Content), Keyboard: keys, Reply: replyTo(to, m.ReplyTo)}
+	p := sendParams{content: contentOf(m.Content), Keyboard: keys}
 	var posted struct {
 		ID int64 `json:"message_id"`
 	}
-	err = c.api.post(ctx, "sendMessage", sendTimeout, p, &posted)
-	if len(p.Entities) > 0 && isMisformatted(err) {
-		c.log.Warn("telegram_formatting_refused", "chat", to.Chat, ports.TurnAttr(ports.TurnOf(m.Nonce)), "err", err)
-		p.content = plain(p.Text)
-		err = c.api.post(ctx, "sendMessage", sendTimeout, p, &posted)
+	send := func(ctx context.Context, at target) error {
+		p.target, p.Reply = at.posting(), replyTo(at, m.ReplyTo)
+		return c.api.post(ctx, "sendMessage", sendTimeout, p, &posted)
 	}
-	if err := c.wrapWrite(op, to.Chat, err); err != nil {
+	at, err := c.in(ctx, to, send)
+	if len(p.Entities) > 0 && isMisformatted(err) {
+		c.log.Warn("telegram_formatting_refused", "chat", at.Chat, ports.TurnAttr(ports.TurnOf(m.Nonce)), "err", err)
+		p.content = plain(p.Text)
+		err = send(ctx, at)
+	}
+	if err := c.wrapWrite(op, at.Chat, err); err != nil {
 		return "", err
 	}
-	return messageID(to.Chat, posted.ID), nil
+	c.drafts.sent(to)
+	return messageID(at.Chat, posted.ID), nil
 }
 
 // Edit replaces a message's text, formatting and buttons, as Send would post
@@ -127,8 +140,10 @@ func (c *Channel) Typing(ctx context.Context, in ports.Conversation) error {
 	if err != nil {
 		return err
 	}
-	p := actionParams{target: to, Action: "typing"}
-	return wrap("telegram sendChatAction", c.api.post(ctx, "sendChatAction", quickTimeout, p, nil))
+	_, err = c.in(ctx, to, func(ctx context.Context, at target) error {
+		return c.api.post(ctx, "sendChatAction", quickTimeout, actionParams{target: at, Action: "typing"}, nil)
+	})
+	return wrap("telegram sendChatAction", err)
 }
 
 // Check asks Telegram who the bot is, which proves the token and disturbs no poller.

@@ -20,7 +20,7 @@ type Config struct {
 	APIURL    string       `json:"api_url" validate:"required,http_url" default:"https://api.telegram.org" doc:"Bot API server: Telegram's own or a self-hosted one"`
 	Mode      string       `json:"mode" validate:"required,oneof=poll webhook" default:"poll" doc:"How updates come in: poll asks Telegram for them; webhook has Telegram bring them, over listen"`
 	Webhook   string       `json:"webhook_url" validate:"omitempty,http_url" doc:"Where Telegram brings updates with mode webhook: what leads to /hook/NAME of listen from outside; absent: public_url with that path"`
-	Streaming string       `json:"streaming" validate:"required,oneof=off edit" default:"edit" doc:"edit: an answer shows while it is made, by edits of one message; off: once it is whole"`
+	Streaming string       `json:"streaming" validate:"required,oneof=off edit draft" default:"edit" doc:"edit: an answer shows while it is made, by edits of one message; draft: as a draft in private chats, by edits in groups; off: once it is whole"`
 }
 
 // base is the URL that a method's name is appended to. It holds the token.

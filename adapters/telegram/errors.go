@@ -70,6 +70,9 @@ func wrap(op string, err error) error {
 	switch {
 	case errors.As(err, &api):
 		out.Kind, out.RetryAfter = refusal(api, once), api.RetryAfter
+		if why := reason(api.Description); why != "" {
+			out.Err = fmt.Errorf("%s: %w", why, err)
+		}
 	case errors.As(err, &call):
 		out.Kind = broken(call, once)
 	}
@@ -98,6 +101,8 @@ func refusal(e *apiError, once bool) ports.Kind {
 		return ports.KindUnsure
 	case e.Code >= http.StatusInternalServerError:
 		return ports.KindTemporary
+	case isForbidden(e.Description):
+		return ports.KindForbidden
 	case e.MigrateTo != 0 || isGone(e.Description):
 		return ports.KindNotFound
 	case e.Code == http.StatusRequestEntityTooLarge:
@@ -128,20 +133,49 @@ func broken(e *callError, once bool) ports.Kind {
 }
 
 // The Bot API tells these apart by their description only.
-var gone = []string{
-	"chat not found", "message to edit not found", "message can't be edited", "message_id_invalid",
-	"message thread not found", "user not found", "peer_id_invalid",
-}
+var (
+	gone = []string{
+		"chat not found", "message to edit not found", "message can't be edited", "message_id_invalid", "message to react not found",
+		"message thread not found", "topic_deleted", "topic_id_invalid", "user not found", "peer_id_invalid",
+	}
+	forbidden = []string{"topic_closed", "chat_write_forbidden", "not enough rights", "have no rights to send"}
+	// reasons are what an admin reads in the log of a delivery that was given up.
+	reasons = []struct{ says, means string }{
+		{"blocked by the user", "the person blocked the bot"},
+		{"user is deactivated", "the person's account is gone"},
+		{"can't initiate conversation", "the person never wrote to the bot"},
+		{"bot was kicked", "the bot is no longer in the group"},
+		{"bot is not a member", "the bot is no longer in the group"},
+		{"group chat was deleted", "the group is gone"},
+		{"message thread not found", "the topic is gone"},
+		{"topic_deleted", "the topic is gone"},
+		{"topic_closed", "the topic is closed"},
+		{"chat_write_forbidden", "the bot may not write in the group"},
+		{"not enough rights to send", "the bot may not write in the group"},
+		{"have no rights to send", "the bot may not write in the group"},
+	}
+)
 
 // isGone: what the call is about is not there, or can no longer be touched.
-func isGone(description string) bool {
+func isGone(description string) bool { return says(description, gone) }
+
+// isForbidden: the call will be refused until an admin of the group changes something.
+func isForbidden(description string) bool { return says(description, forbidden) }
+
+func says(description string, words []string) bool {
 	d := strings.ToLower(description)
-	for _, g := range gone {
-		if strings.Contains(d, g) {
-			return true
+	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(d, w) })
+}
+
+// reason is what a refusal means in plain words, "" if it is not one of those
+// that everybody meets.
+func reason(description string) string {
+	for _, r := range reasons {
+		if says(description, []string{r.says}) {
+			return r.means
 		}
 	}
-	return false
+	return ""
 }
 
 // isRefused: the token is not accepted, which no waiting mends.
@@ -194,6 +228,5 @@ func isMisformatted(err error) bool {
 	if !errors.As(err, &api) || api.Code != http.StatusBadRequest {
 		return false
 	}
-	d := strings.ToLower(api.Description)
-	return slices.ContainsFunc(misformatted, func(m string) bool { return strings.Contains(d, m) })
+	return says(api.Description, misformatted)
 }

@@ -40,6 +40,10 @@ func (in incoming) read(u update) (m ports.Message, why string, ok bool) {
 		if m, ok = press(u.Callback); !ok {
 			return m, "a button that is not ours", false
 		}
+	case u.Stopped != nil:
+		if m, ok = stop(u.Stopped); !ok {
+			return m, "a stop outside of private chats", false
+		}
 	default:
 		return m, "an unknown kind of update", false
 	}
@@ -103,6 +107,19 @@ func press(q *callbackQuery) (ports.Message, bool) {
 		ID: messageID(q.Message.Chat.ID, q.Message.ID), In: conversation(q.Message),
 		Private: q.Message.Chat.Type == "private", Addressed: true,
 		From: strconv.FormatInt(q.From.ID, 10), Name: q.From.name(), Choice: &c,
+	}, true
+}
+
+// stop is a press on the button of a draft: it is /stop. A private chat has the id
+// of its person; there is no message that it could be about.
+func stop(s *stopped) (ports.Message, bool) {
+	if s.Chat.ID <= 0 {
+		return ports.Message{}, false
+	}
+	who := user{FirstName: s.Chat.FirstName, LastName: s.Chat.LastName}
+	return ports.Message{
+		ID: messageID(s.Chat.ID, 0), In: conversation(&message{Chat: s.Chat, IsTopic: true, Thread: s.Thread}),
+		Private: true, From: strconv.FormatInt(s.Chat.ID, 10), Name: who.name(), Text: "/stop",
 	}, true
 }
 

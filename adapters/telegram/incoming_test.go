@@ -126,6 +126,14 @@ func TestAnEditIsTheSameMessageWithAnotherText(t *testing.T) {
 	}
 }
 
+func TestTheButtonOfADraftIsAStop(t *testing.T) {
+	got, why, ok := readUpdate(t, `{"update_id":4,"stopped_message_generation":{"chat":{"id":7,"type":"private","first_name":"Ann"},"draft_id":1,"message_thread_id":3}}`)
+	want := ports.Message{Event: "u4", ID: "7/0", In: ports.Conversation{Chat: "7", Thread: "3"}, Private: true, From: "7", Name: "Ann", Text: "/stop"}
+	if !ok || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v (%s), want %+v", got, why, want)
+	}
+}
+
 func TestWhatIsPartedSaysThatMoreFollows(t *testing.T) {
 	long := strings.Repeat("😀", 2000) // 4000 units
 	for message, want := range map[string]bool{
@@ -174,7 +182,8 @@ func TestSkipped(t *testing.T) {
 		"anonymous admin":   `"message":{` + inGroup + `,"sender_chat":{"id":-100},"text":"x"}`,
 		"linked channel":    `"message":{` + inGroup + `,"is_automatic_forward":true,"text":"x"}`,
 		"migration":         `"message":{` + inGroup + `,"migrate_to_chat_id":-200}`,
-		"unknown kind":      `"stopped_message_generation":{"id":1}`,
+		"unknown kind":      `"managed_bot":{"id":1}`,
+		"stop in a group":   `"stopped_message_generation":{"chat":{"id":-100,"type":"supergroup"},"draft_id":1}`,
 		"live location":     `"edited_message":{` + private + `,"location":{"latitude":1,"longitude":2,"live_period":600}}`,
 		"edit of a bot":     `"edited_message":{"message_id":5,"date":1,"from":{"id":8,"is_bot":true},"chat":{"id":7},"text":"x"}`,
 		"foreign button":    `"callback_query":{"id":"1","from":{"id":7},"message":{"message_id":5,"chat":{"id":7}},"data":"menu"}`,

@@ -49,6 +49,9 @@ func (t *intake) batch(raw []json.RawMessage) received {
 		if u.Callback != nil && u.Callback.ID != "" {
 			b.queries = append(b.queries, u.Callback.ID)
 		}
+		if u.Message != nil {
+			t.channel.moves.learn(u.Message.Chat.ID, u.Message.MigrateTo)
+		}
 		m, why, ok := in.read(u)
 		if !ok {
 			t.log.Info("telegram_update_skipped", "update", u.ID, "why", why)

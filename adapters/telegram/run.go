@@ -23,7 +23,7 @@ const (
 
 // wanted are the kinds of update that are understood. Without the list Telegram
 // keeps the one of an earlier program.
-var wanted = [...]string{"message", "edited_message", "callback_query"}
+var wanted = [...]string{"message", "edited_message", "callback_query", "stopped_message_generation"}
 
 type pollParams struct {
 	Offset  int64    `json:"offset,omitempty"`

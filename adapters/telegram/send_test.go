@@ -53,8 +53,7 @@ func TestSendFaults(t *testing.T) {
 	s := set(t, fake.Options{})
 	ann := s.server.User(7, "Ann")
 	ann.Say("hello")
-	old := s.server.Group(-5, "Team")
-	old.Migrate(-100)
+	s.server.Group(-100, "Team")
 	tests := []struct {
 		name string
 		out  ports.Outgoing
@@ -63,7 +62,6 @@ func TestSendFaults(t *testing.T) {
 		{"unknown chat", text(999, "x"), ports.KindNotFound},
 		{"never wrote", text(s.server.User(8, "Bob").ID(), "x"), ports.KindForbidden},
 		{"nothing to say", text(7, " \n "), ports.KindInvalid},
-		{"migrated", text(-5, "x"), ports.KindNotFound},
 		{"unknown topic", ports.Outgoing{In: ports.Conversation{Chat: "-100", Thread: "77"}, Content: ports.Content{Text: "x"}}, ports.KindNotFound},
 	}
 	for _, test := range tests {
@@ -72,7 +70,7 @@ func TestSendFaults(t *testing.T) {
 		}
 	}
 	ann.Block()
-	if _, err := s.ch.Send(t.Context(), text(7, "x")); !ports.IsKind(err, ports.KindForbidden) {
+	if _, err := s.ch.Send(t.Context(), text(7, "x")); !ports.IsKind(err, ports.KindForbidden) || !strings.Contains(err.Error(), "the person blocked the bot") {
 		t.Errorf("blocked: %v", err)
 	}
 }

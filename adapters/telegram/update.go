@@ -11,6 +11,13 @@ type update struct {
 	Message  *message       `json:"message"`
 	Edited   *message       `json:"edited_message"`
 	Callback *callbackQuery `json:"callback_query"`
+	Stopped  *stopped       `json:"stopped_message_generation"`
+}
+
+// stopped is a press on the stop button of a draft, in a private chat.
+type stopped struct {
+	Chat   chat  `json:"chat"`
+	Thread int64 `json:"message_thread_id"`
 }
 
 type message struct {
@@ -60,9 +67,11 @@ type user struct {
 }
 
 type chat struct {
-	ID    int64  `json:"id"`
-	Type  string `json:"type"`
-	Forum bool   `json:"is_forum"`
+	ID        int64  `json:"id"`
+	Type      string `json:"type"`
+	Forum     bool   `json:"is_forum"`
+	FirstName string `json:"first_name"` // of the person of a private chat, as LastName
+	LastName  string `json:"last_name"`
 }
 
 // quote is https://core.telegram.org/bots/api#textquote.
