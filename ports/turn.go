@@ -39,20 +39,30 @@ type Sight struct {
 	Pressed *Question // of Message.Choice; nil: no such question
 	Open    *Question // the conversation's open question
 	Turn    *Turn     // the conversation's unfinished turn
+	Earlier *Earlier  // the message that Message changes, else the one that it replies to; nil: the lane never had it
 	// Waiting counts the conversation's messages of no turn yet, up to MaxCounted. Only
 	// who asks pays for it.
 	Waiting func() int `json:"-"`
 }
 
+// Earlier is a message of the lane that was accepted before. With Turn "" it
+// waits; its Change is ChangeDelete once it was deleted.
+type Earlier struct {
+	Inbox
+	Running bool    // it is in the conversation's unfinished turn
+	Now     Message // as it reads now, where its person has edited it since
+}
+
 // MaxCounted is the largest count of Sight.Waiting: there may be more.
 const MaxCounted = 256
 
-// Route is the decision on one message. A dropped message is not stored; its
-// Deliveries are posted all the same.
+// Route is the decision on one message. A dropped message is not stored and
+// changes no other; its Deliveries are posted all the same.
 type Route struct {
 	Drop       bool
 	Kind       RouteKind
 	Person     PersonID
+	Replace    bool      // Sight.Earlier has the Text and Attachments of Message from now on. KindInvalid: it does not wait
 	Question   *Question // written back: settled, or with a nearer expiry. Settling wakes its turn
 	Deliveries []Delivery
 }
@@ -70,6 +80,7 @@ type Inbox struct {
 	Route    RouteKind
 	Turn     string // "" while it waits
 	Received time.Time
+	Changed  int64 // Seq of the message that changed it last; 0 = none did
 	Message
 }
 
@@ -132,6 +143,7 @@ type Change struct {
 	Turn       string
 	Person     PersonID
 	Take       []int64 // waiting messages that belong to this turn from now on
+	Changed    int64   // Work.Changed that it goes by. KindConflict: a message that it takes was changed after it
 	Steps      []Step
 	Ask        *Question
 	Deliveries []Delivery
@@ -164,6 +176,7 @@ type Work struct {
 	Preview  *Preview  // of the turn: posted, and nothing said since has replaced it; ID and Posted alone
 	Last     string    // ID of the last finished turn, as History has it; "" = none
 	Deaths   Deaths    // of processes that had this work
+	Changed  int64     // Seq of the conversation's last message that changed another; 0 = there is none
 }
 
 // Deaths counts how often a process died (a stop in order is no death) while a

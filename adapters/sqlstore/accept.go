@@ -123,6 +123,7 @@ func (a *accepting) message(ctx context.Context, m ports.Message, body string) e
 	if err != nil {
 		return err
 	}
+	m.In = sight.Message.In // a change is where its message is
 	r := a.route(sight)
 	if a.failed != nil {
 		return a.failed
@@ -131,6 +132,9 @@ func (a *accepting) message(ctx context.Context, m ports.Message, body string) e
 		a.out.Dropped++
 	} else {
 		if err := a.store(ctx, sight, r, body); err != nil {
+			return err
+		}
+		if err := a.rewrite(ctx, sight, r); err != nil {
 			return err
 		}
 		a.out.Stored++
@@ -151,7 +155,18 @@ func (a *accepting) message(ctx context.Context, m ports.Message, body string) e
 // sight reads what the route function may look at, with what earlier messages
 // of the batch did.
 func (a *accepting) sight(ctx context.Context, m ports.Message) (ports.Sight, error) {
-	out := ports.Sight{Message: m, Seq: 1, Waiting: func() int { return a.waiting(ctx, m.In.String()) }}
+	var pressed *ports.Question
+	if m.Choice != nil {
+		var err error
+		if pressed, err = questionByID(ctx, a.t, m.Choice.Question); err != nil {
+			return ports.Sight{}, err
+		}
+	}
+	earlier, err := a.earlier(ctx, &m)
+	if err != nil {
+		return ports.Sight{}, err
+	}
+	out := ports.Sight{Message: m, Seq: 1, Pressed: pressed, Earlier: earlier, Waiting: func() int { return a.waiting(ctx, m.In.String()) }}
 	var (
 		row  turnRow
 		open *string
@@ -169,12 +184,7 @@ func (a *accepting) sight(ctx context.Context, m ports.Message) (ports.Sight, er
 		row.turn.In = m.In
 		out.Seq, out.Turn = seq+1, row.unfinished()
 	}
-	if out.Open, err = decodeQuestion(open); err != nil {
-		return out, err
-	}
-	if m.Choice != nil {
-		out.Pressed, err = questionByID(ctx, a.t, m.Choice.Question)
-	}
+	out.Open, err = decodeQuestion(open)
 	return out, err
 }
 
@@ -213,9 +223,9 @@ func (a *accepting) store(ctx context.Context, sight ports.Sight, r ports.Route,
 	default:
 		return fail(ports.KindInvalid, "there is no route %q", r.Kind)
 	}
-	if _, err := a.t.exec(ctx, `INSERT INTO inbox (conv, seq, channel, event, route, person, turn, received, body)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-		conv, sight.Seq, in.Channel, sight.Message.Event, string(r.Kind), string(r.Person), turn, now, body); err != nil {
+	if _, err := a.t.exec(ctx, `INSERT INTO inbox (conv, seq, channel, event, message, route, person, turn, received, body)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+		conv, sight.Seq, in.Channel, sight.Message.Event, messageKey(sight.Message), string(r.Kind), string(r.Person), turn, now, body); err != nil {
 		return err
 	}
 	_, err := a.t.exec(ctx, `UPDATE conv SET seq = $2 WHERE id = $1`, conv, sight.Seq)

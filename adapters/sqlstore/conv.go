@@ -62,15 +62,16 @@ type held struct {
 	turnRow // the unfinished turn; ID "": none
 	deaths  ports.Deaths
 	trial   int
+	changed int64
 }
 
 // fence refuses whoever does not own the conversation under this lease.
 func (s *Store) fence(ctx context.Context, t *session, l ports.Lease) (held, error) {
 	var r held
-	found, err := t.get(ctx, `SELECT `+turnColumns+`, c.deaths, c.alone, c.trial
+	found, err := t.get(ctx, `SELECT `+turnColumns+`, c.deaths, c.alone, c.trial, c.changed
 		FROM conv c LEFT JOIN turn t ON t.conv = c.id AND t.state <> 'done'
 		WHERE c.id = $1 AND c.epoch = $2 AND c.owner = $3`,
-		[]any{l.In.String(), l.Epoch, s.node}, append(r.dest(), &r.deaths.All, &r.deaths.Alone, &r.trial)...)
+		[]any{l.In.String(), l.Epoch, s.node}, append(r.dest(), &r.deaths.All, &r.deaths.Alone, &r.trial, &r.changed)...)
 	if err != nil {
 		return held{}, err
 	}

@@ -20,7 +20,7 @@ func (s *Store) Load(ctx context.Context, l ports.Lease) (ports.Work, error) {
 		if err != nil {
 			return err
 		}
-		out.Deaths = row.deaths
+		out.Deaths, out.Changed = row.deaths, row.changed
 		out.Waiting, err = inboxRows(ctx, t, `WHERE i.conv = $1 AND i.turn IS NULL ORDER BY i.seq`+limited(maxWaiting), l.In.String())
 		if err != nil {
 			return err

@@ -157,15 +157,28 @@ func (c turnChange) begin(ctx context.Context, t *session, now int64) (turnRow, 
 
 func (c turnChange) take(ctx context.Context, t *session) error {
 	for _, seq := range c.Take {
-		n, err := t.exec(ctx, `UPDATE inbox SET turn = $1 WHERE conv = $2 AND seq = $3 AND (turn IS NULL OR turn = $1)`, c.Turn, c.conv, seq)
+		n, err := t.exec(ctx, `UPDATE inbox SET turn = $1 WHERE conv = $2 AND seq = $3 AND (turn = $1 OR turn IS NULL AND changed <= $4)`,
+			c.Turn, c.conv, seq, c.Changed)
 		if err != nil {
 			return err
 		}
 		if n == 0 {
-			return fail(ports.KindInternal, "message %d of %s does not wait for turn %s", seq, c.conv, c.Turn)
+			return c.cannotTake(ctx, t, seq)
 		}
 	}
 	return nil
+}
+
+// cannotTake says why a message is not the turn's.
+func (c turnChange) cannotTake(ctx context.Context, t *session, seq int64) error {
+	waits, err := t.get(ctx, `SELECT 1 FROM inbox WHERE conv = $1 AND seq = $2 AND turn IS NULL`, []any{c.conv, seq}, new(int))
+	switch {
+	case err != nil:
+		return err
+	case waits:
+		return fail(ports.KindConflict, "message %d of %s was changed since it was read for turn %s", seq, c.conv, c.Turn)
+	}
+	return fail(ports.KindInternal, "message %d of %s does not wait for turn %s", seq, c.conv, c.Turn)
 }
 
 // addSteps adds the steps behind the have that are there, and returns how many there are then.

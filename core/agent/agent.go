@@ -154,16 +154,19 @@ func (a *Agent) Turn(ctx context.Context, l ports.Lease, w ports.Work, news <-ch
 	began := time.Now()
 	t.log.Info("turn_started", "steps", len(t.steps), "deaths", w.Deaths.All)
 	end, err := t.run(ctx)
-	if err != nil {
-		return err
+	if err == nil && !end.parked {
+		err = t.finish(ctx, end)
 	}
-	if end.parked {
+	switch {
+	case errors.Is(err, errReworded):
+		t.log.Info("turn_begun_anew", "why", "a message of it was edited", "dur", time.Since(began))
+		return nil // whoever edited it woke the lane
+	case err != nil:
+		return err
+	case end.parked:
 		t.log.Info("turn_parked", "dur", time.Since(began))
 		a.outbox.Wake(l)
 		return nil
-	}
-	if err := t.finish(ctx, end); err != nil {
-		return err
 	}
 	t.keep()
 	a.outbox.Wake(l)

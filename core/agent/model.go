@@ -218,7 +218,7 @@ func (t *turn) pause(ctx context.Context, d time.Duration) error {
 // reason of its own.
 func (t *turn) ended(ctx context.Context, err error) bool {
 	var ours *storeFault
-	return t.stopped || t.interrupted || ctx.Err() != nil || errors.As(err, &ours)
+	return t.stopped || t.interrupted || ctx.Err() != nil || errors.As(err, &ours) || errors.Is(err, errReworded)
 }
 
 // errAllThought is a reply whose whole length went into what is not shown. The

@@ -46,6 +46,7 @@ type turn struct {
 	fellBack    string               // whose the last reply is, where it is not the model that was to be asked first
 	idle        bool                 // began with a stop and has nothing to stop
 	givenUp     bool                 // too many processes died of it
+	changed     int64                // what it goes by has no later change than this
 	behind      int64                // the last message that waited when it began anew; 0 = it goes on
 	old         age                  // how old is what it is about to do
 	last        string               // the last finished turn before it
@@ -67,7 +68,7 @@ type ending struct {
 // open makes the activation of the conversation's unfinished turn, or of a new
 // one that takes the leading messages of one person.
 func (a *Agent) open(l ports.Lease, w ports.Work, news <-chan struct{}) *turn {
-	t := &turn{Agent: a, lease: l, news: news, last: w.Last, givenUp: w.Deaths.Fatal(), rulings: map[int]ports.Ruling{}}
+	t := &turn{Agent: a, lease: l, news: news, last: w.Last, changed: w.Changed, givenUp: w.Deaths.Fatal(), rulings: map[int]ports.Ruling{}}
 	if w.Turn != nil {
 		t.id, t.person, t.taken, t.steps = w.Turn.ID, w.Turn.Person, w.Taken, w.Steps
 		if q := w.Question; q != nil && a.asker.Current(*q, len(t.steps)) {
@@ -87,7 +88,7 @@ func (a *Agent) open(l ports.Lease, w ports.Work, news <-chan struct{}) *turn {
 			t.take(w.Waiting[:1])
 		}
 	}
-	t.pending.Turn, t.pending.Person = t.id, t.person
+	t.pending.Turn, t.pending.Person, t.pending.Changed = t.id, t.person, t.changed
 	t.log = a.log.With("channel", l.In.Channel, "chat", l.In.Chat, "user", t.person, "turn", t.id, "ref", ports.Ref(t.id))
 	t.heed(w.Waiting)
 	t.unbutton()
@@ -216,6 +217,8 @@ func (t *turn) run(ctx context.Context) (end ending, err error) {
 			return ending{parked: true}, nil
 		case errors.Is(err, errStopped), errors.Is(err, errInterrupted):
 			continue
+		case errors.Is(err, errReworded):
+			return ending{}, err
 		case err != nil && errors.Is(context.Cause(ctx), errTurnTimeout):
 			r, _ := lastRound(t.steps)
 			t.cancelOpen(r, textTimeOver, textTimeOver)
@@ -248,7 +251,7 @@ func (t *turn) reply(ctx context.Context) (ending, error) {
 	got, err := t.generate(ctx)
 	var ours *storeFault
 	switch {
-	case errors.As(err, &ours), errors.Is(err, errStopped), errors.Is(err, errInterrupted):
+	case errors.As(err, &ours), errors.Is(err, errStopped), errors.Is(err, errInterrupted), errors.Is(err, errReworded):
 		return ending{}, err
 	case ctx.Err() != nil:
 		return ending{}, ctx.Err()
@@ -359,6 +362,12 @@ func (t *turn) commit(ctx context.Context, write func(context.Context, ports.Cha
 		if err == nil {
 			break
 		}
+		if ports.IsKind(err, ports.KindConflict) {
+			if err := t.reread(ctx); err != nil {
+				return err
+			}
+			continue
+		}
 		if !passingWrite(err) || t.lane.Err() != nil {
 			return fmt.Errorf("commit of turn %s: %w", t.id, err)
 		}
@@ -371,7 +380,7 @@ func (t *turn) commit(ctx context.Context, write func(context.Context, ports.Cha
 		}
 	}
 	t.question = nil // an answer counts until something is recorded after it
-	t.pending = ports.Change{Turn: t.id, Person: t.person, Usage: later}
+	t.pending = ports.Change{Turn: t.id, Person: t.person, Changed: t.changed, Usage: later}
 	return nil
 }
 
@@ -402,7 +411,7 @@ func wait[T any](ctx context.Context, t *turn, c <-chan T) (v T, err error) {
 	}
 }
 
-// look reads what came in. Its error is errStopped, errInterrupted, or a lease that
+// look reads what came in. Its error is errStopped, errInterrupted, errReworded, or a lease that
 // is lost: a store that cannot be read now is asked again, and nothing that runs is
 // given up.
 func (t *turn) look(ctx context.Context) (waiting []ports.Inbox, err error) {
@@ -421,6 +430,9 @@ func (t *turn) look(ctx context.Context) (waiting []ports.Inbox, err error) {
 	}
 	if t.yield(ctx, w.Waiting); t.interrupted {
 		return nil, errInterrupted
+	}
+	if t.refresh(w) {
+		return nil, errReworded
 	}
 	return w.Waiting, nil
 }

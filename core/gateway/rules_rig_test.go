@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -29,7 +30,8 @@ func (c *chat) batch(t *testing.T, list ...ports.Message) []ports.Message {
 		if m.Event == "" {
 			m.Event = "batch-" + strconv.Itoa(c.event)
 		}
-		m.ID, m.Addressed = ports.MessageID("in-"+m.Event), true
+		m.Addressed = true
+		m.ID = cmp.Or(m.ID, ports.MessageID("in-"+m.Event))
 		if m.In.Chat == "" {
 			m.In.Chat = m.From
 		}
@@ -210,7 +212,8 @@ func (w *world) sound(messages int) {
 		"turns without an outcome":                         `SELECT COUNT(*) FROM turn WHERE outcome = '' OR state <> 'done'`,
 		"lane turns without one final step": `SELECT COUNT(*) FROM turn t WHERE EXISTS (SELECT 1 FROM inbox WHERE turn = t.id AND route <> 'reply')
 			AND (SELECT COUNT(*) FROM step WHERE turn = t.id AND kind = 'final') <> 1`,
-		"turns whose end nobody was told": `SELECT COUNT(*) FROM turn t WHERE NOT EXISTS (SELECT 1 FROM outbox WHERE turn = t.id AND question = '' AND optional = 0 AND state = 'sent')`,
+		"turns whose end nobody was told": `SELECT COUNT(*) FROM turn t WHERE NOT EXISTS (SELECT 1 FROM outbox WHERE turn = t.id AND question = '' AND optional = 0 AND state = 'sent')
+			AND EXISTS (SELECT 1 FROM inbox WHERE turn = t.id AND body ->> '$.change' IS NULL)`, // of a change its message tells
 		"calls without one result": `SELECT COUNT(*) FROM step s, json_each(s.body, '$.calls') c WHERE s.kind = 'reply' AND
 			(SELECT COUNT(*) FROM step r WHERE r.turn = s.turn AND r.kind = 'result' AND r.call = c.key AND r.idx > s.idx
 				AND r.idx < COALESCE((SELECT MIN(n.idx) FROM step n WHERE n.turn = s.turn AND n.kind = 'reply' AND n.idx > s.idx), 1000000)) <> 1`,

@@ -313,7 +313,8 @@ func (c *chat) receive(t *testing.T, m ports.Message) {
 	if m.Event == "" {
 		m.Event = strconv.Itoa(c.event)
 	}
-	m.ID, m.Addressed = ports.MessageID("in-"+m.Event), true
+	m.Addressed = true
+	m.ID = cmp.Or(m.ID, ports.MessageID("in-"+m.Event))
 	if m.In.Chat == "" {
 		m.In.Chat = m.From
 	}

@@ -14,6 +14,9 @@ const textNotAnswered = "I could not do that just now. Please try again in a mom
 // command has the answer of a command prepared. Its error is the end of ctx alone.
 func (x *Inbox) command(ctx context.Context, m ports.Message, v Verdict) (Answer, error) {
 	_, _, ok := ports.ParseCommand(m.Text)
+	if m.Change != "" {
+		return nil, nil // nothing is done because somebody mends a word of it
+	}
 	if x.parts.Command == nil || v.Drop || m.Choice != nil || isStop(m) && !v.Welcome || !ok && !v.Welcome {
 		return nil, nil
 	}

@@ -206,7 +206,7 @@ func (r *receiver) Receive(ctx context.Context, b ports.Batch) (err error) {
 	kept := make([]ports.Message, 0, len(b.Messages))
 	for _, m := range b.Messages {
 		m.In.Channel = r.channel
-		if m.Event == "" || m.From == "" || m.In.Chat == "" {
+		if m.Event == "" || m.From == "" || m.In.Chat == "" || m.Change != "" && m.ID == "" {
 			r.inbox.log.Warn("message_without_sender_dropped", "channel", r.channel, "chat", m.In.Chat)
 			continue
 		}
@@ -216,7 +216,7 @@ func (r *receiver) Receive(ctx context.Context, b ports.Batch) (err error) {
 		if stopPressed(m) {
 			m.Text = "/stop" // in the history it is as if written
 		}
-		v, err := guard.Read(ctx, r.inbox.leaks, "admit", func(ctx context.Context) (Verdict, error) { return r.inbox.parts.Admit(ctx, m) })
+		v, err := r.inbox.admit(ctx, m)
 		if err != nil {
 			return err
 		}
@@ -235,6 +235,13 @@ func (r *receiver) Receive(ctx context.Context, b ports.Batch) (err error) {
 		}
 		return r.inbox.parts.Match(s, v)
 	})
+}
+
+func (x *Inbox) admit(ctx context.Context, m ports.Message) (Verdict, error) {
+	if m.Change != "" {
+		return x.admitChange(ctx, m)
+	}
+	return guard.Read(ctx, x.leaks, "admit", func(ctx context.Context) (Verdict, error) { return x.parts.Admit(ctx, m) })
 }
 
 func (x *Inbox) accept(ctx context.Context, src ports.Source, b ports.Batch, route func(ports.Sight) ports.Route) error {

@@ -17,12 +17,15 @@ type Asks interface {
 // Render makes the platform's parts of content.
 type Render = func(ports.Conversation, ports.Content) []ports.Content
 
-// Matcher makes the Match function of Parts: press, command, answer, lane, in
-// this order. render makes the platform's parts of content.
+// Matcher makes the Match function of Parts: change of an earlier message, press,
+// command, answer, lane, in this order. render makes the platform's parts of content.
 func Matcher(asks Asks, render Render) func(ports.Sight, Verdict) ports.Route {
 	edit := func(q ports.Question) []ports.Delivery { return asks.Settled(q, render) }
 	return func(s ports.Sight, v Verdict) ports.Route {
 		m := s.Message
+		if m.Change == ports.ChangeEdit {
+			return edited(s, v)
+		}
 		if stopPressed(m) {
 			// A turn of which nothing is recorded yet is known by what waits.
 			if s.Turn == nil && s.Waiting() == 0 || s.Turn != nil && s.Turn.ID != m.In.String()+"#"+m.Choice.Value {

@@ -233,6 +233,13 @@ func (s *flawed) looks(at *ports.Sight, first ports.Sight) {
 		at.Open, at.Turn = first.Open, first.Turn
 	case "shows no turn":
 		at.Turn = nil
+	case "shows no earlier message":
+		at.Earlier = nil
+	case "shows an earlier message as it was first":
+		if at.Earlier != nil {
+			at.Earlier = new(*at.Earlier)
+			at.Earlier.Now = at.Earlier.Message
+		}
 	case "counts what is taken":
 		at.Waiting = func() int { return int(at.Seq) - 1 }
 	case "counts a flood to its end":
@@ -278,6 +285,8 @@ func (s *flawed) obeys(at *ports.Sight, r *ports.Route) {
 		if r.Kind == ports.RouteReply {
 			r.Deliveries = nil
 		}
+	case "forgets a replacement":
+		r.Replace = false
 	case "lets a reply wait for a turn":
 		if r.Kind == ports.RouteReply {
 			r.Kind = ports.RouteLane

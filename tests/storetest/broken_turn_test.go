@@ -224,6 +224,8 @@ func (s *flawed) Finish(ctx context.Context, l ports.Lease, c ports.Change, o po
 func (s *flawed) change(ctx context.Context, l ports.Lease, c ports.Change, do func(ports.Change) error) error {
 	c.Deliveries, c.Steps = slices.Clone(c.Deliveries), slices.Clone(c.Steps)
 	switch s.flaw {
+	case "takes what was changed since":
+		c.Changed = 1 << 40
 	case "takes the first message alone":
 		c.Take = c.Take[:min(len(c.Take), 1)]
 	case "posts again what is committed again":

@@ -74,6 +74,15 @@ var acceptCatches = []catch{
 	{"work/backlog counts what waits", "counts the inbox alone", "want {Inbox:1 Outbox:2}"},
 }
 
+var earlierCatches = []catch{
+	{"earlier/sight shows the message that is changed or replied to", "shows no earlier message", "change 1 saw <nil>"},
+	{"earlier/sight shows the message that is changed or replied to", "shows an earlier message as it was first", "change 2 saw"},
+	{"earlier/a change is where its message is", "forgets a replacement", `the message reads "first"`},
+	{"earlier/what waits can be replaced", "forgets a replacement", "the message is"},
+	{"earlier/what waits can be replaced", "lets a reply wait for a turn", "waiting are [1 2 3]"},
+	{"earlier/nobody takes what was changed since they read it", "takes what was changed since", "take a message that was changed since: got error <nil>"},
+}
+
 var deathCatches = []catch{
 	{"deaths/a crash counts and a stop in order does not", "takes a stop for a crash", "after a graceful stop"},
 	{"deaths/a crash counts and a stop in order does not", "counts no crash", "after a crash"},

@@ -32,7 +32,7 @@ func TestRulesAreNamed(t *testing.T) {
 func TestBrokenStoresAreCaught(t *testing.T) {
 	rules := Rules()
 	tried := map[string]bool{}
-	for _, c := range slices.Concat(acceptCatches, deathCatches, turnCatches, questionCatches, usageCatches, otherCatches) {
+	for _, c := range slices.Concat(acceptCatches, earlierCatches, deathCatches, turnCatches, questionCatches, usageCatches, otherCatches) {
 		tried[c.rule] = true
 		t.Run(c.rule+"/"+c.flaw, func(t *testing.T) {
 			t.Parallel()

@@ -1,0 +1,56 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"dragoman/core/internal/guard"
+	"dragoman/ports"
+)
+
+// errReworded ends an activation whose model was asked with words that their person
+// has changed since. Nothing of it is recorded: the lane begins it anew.
+var errReworded = errors.New("a message was edited before its turn had a row")
+
+// refresh brings the messages that are not recorded as the turn's up to date, and
+// reports whether one of them had changed that the model may have been asked with.
+func (t *turn) refresh(w ports.Work) (reworded bool) {
+	if w.Changed == t.changed {
+		return false
+	}
+	now := func(list []ports.Inbox) (changed bool) {
+		for i, m := range list {
+			at := slices.IndexFunc(w.Waiting, func(n ports.Inbox) bool { return n.Seq == m.Seq && n.Changed > t.changed })
+			if at >= 0 {
+				list[i], changed = w.Waiting[at], true
+			}
+		}
+		return changed
+	}
+	t.taken, t.joining = slices.Clone(t.taken), slices.Clone(t.joining) // they may share their rows with what was loaded
+	now(t.joining)
+	reworded = now(t.taken)
+	t.changed, t.pending.Changed = w.Changed, w.Changed
+	return reworded
+}
+
+// reread follows a commit that was refused because a message it takes was changed.
+// What a model said to the old words is as good as never said; everything else in
+// the commit happened, and stands beside the new ones.
+func (t *turn) reread(ctx context.Context) error {
+	w, err := guard.Read(ctx, t.leaks, "store_load", func(ctx context.Context) (ports.Work, error) { return t.store.Load(ctx, t.lease) })
+	if err != nil {
+		return &storeFault{err}
+	}
+	was := t.changed
+	t.refresh(w)
+	if t.changed == was {
+		return &storeFault{ports.Errorf(ports.KindInternal, "commit", "turn %s goes by change %d, and there is none after it", t.id, was)}
+	}
+	asksOnly := t.pending.Ask != nil && len(t.pending.Steps) == 0 // with the old words
+	if asksOnly || slices.ContainsFunc(t.pending.Steps, func(s ports.Step) bool { return s.Kind == ports.StepReply }) {
+		return errReworded
+	}
+	return nil
+}

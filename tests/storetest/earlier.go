@@ -1,0 +1,98 @@
+package storetest
+
+import (
+	"slices"
+
+	"dragoman/ports"
+)
+
+// edit is a change of what m says, with an event of its own.
+func (t *trial) edit(m ports.Message, text string) ports.Message {
+	e := t.message(m.In, text)
+	e.ID, e.Change = m.ID, ports.ChangeEdit
+	return e
+}
+
+// replaces routes an edit of a message that waits.
+func replaces(ports.Sight) ports.Route {
+	return ports.Route{Kind: ports.RouteReply, Person: ann, Replace: true}
+}
+
+func earlierRules() []Rule {
+	return []Rule{
+		rule("earlier/sight shows the message that is changed or replied to", "what becomes of an edit hangs on what became of its message", func(t *trial) {
+			in := room("a")
+			first, second := t.message(in, "first"), t.message(in, "second")
+			l := t.accept(always(ports.RouteLane), first, second).Leases[0]
+			turn := t.begin(l, 1)
+			var saw []*ports.Earlier
+			look := func(s ports.Sight) ports.Route {
+				saw = append(saw, s.Earlier)
+				return ports.Route{Kind: ports.RouteReply, Person: ann}
+			}
+			reply, press := t.message(in, "a reply"), t.edit(second, "")
+			reply.ReplyTo, press.Change, press.Choice = second.ID, "", &ports.Choice{Question: "q"}
+			elsewhere := t.message(room("b"), "a reply from elsewhere")
+			elsewhere.ReplyTo = first.ID
+			unknown := t.message(in, "x")
+			unknown.Change = ports.ChangeEdit
+			t.accept(look, t.edit(first, "first!"), t.edit(first, "first!!"), reply, press, elsewhere, unknown, t.message(in, "no reply"))
+			t.finish(l, turn, 1)
+			t.accept(look, t.edit(first, "first!!!"))
+			t.want(len(saw) == 8, "route was called %d times", len(saw))
+			for i, now := range []string{"first", "first!", "second"} {
+				e := saw[i]
+				t.want(e != nil && e.Now.Text == now && e.Person == ann && (i == 2) == (e.Turn == "") && (i < 2) == e.Running, "change %d saw %+v", i+1, e)
+			}
+			t.want(saw[0].Seq == 1 && saw[1].Text == "first" && saw[2].Seq == 2, "it saw the messages %+v, %+v, %+v", saw[0], saw[1], saw[2])
+			for i, e := range saw[3:7] {
+				t.want(e == nil, "what is about no message of its conversation (%d) saw %+v", i, e)
+			}
+			t.want(saw[7] != nil && saw[7].Turn == turn && !saw[7].Running, "a change behind the end of the turn saw %+v", saw[7])
+		}),
+		rule("earlier/a change is where its message is", "a platform may tell of an edit without the thread that the message is in", func(t *trial) {
+			in := ports.Conversation{Channel: channel, Chat: "a", Thread: "7"}
+			m := t.message(in, "first")
+			l := t.accept(always(ports.RouteLane), m).Leases[0]
+			e := t.edit(m, "second")
+			e.In.Thread = ""
+			got := t.accept(replaces, e)
+			t.want(len(got.Leases) == 1 && got.Leases[0] == l, "the edit gave the leases %v, want %v", got.Leases, l)
+			t.want(t.load(l).Waiting[0].Text == "second", "the message reads %q", t.load(l).Waiting[0].Text)
+		}),
+		rule("earlier/what waits can be replaced", "a person who mends a word before anybody read it is answered to what they meant", func(t *trial) {
+			in := room("a")
+			m, n := t.message(in, "first"), t.message(in, "second")
+			t.accept(always(ports.RouteLane), m, n)
+			e := t.edit(m, "mended")
+			e.Attachments = []ports.Attachment{{ID: "f"}}
+			t.want(len(t.accept(replaces, e).Leases) == 1, "nobody is told of the change")
+			t.accept(func(ports.Sight) ports.Route { t.fail("an edit that was seen is routed"); return ports.Route{} }, e)
+			t.crash()
+			l := t.takeOver(in)
+			w := t.load(l)
+			t.want(slices.Equal(seqs(w.Waiting), []int64{1, 2}), "waiting are %v, want both messages in their order and not the edit", seqs(w.Waiting))
+			got := w.Waiting[0]
+			t.want(got.Text == "mended" && slices.Equal(got.Attachments, e.Attachments) && got.Event == m.Event && got.Changed == 3 && w.Changed == 3, "the message is %+v (the last change is %d)", got, w.Changed)
+			t.want(w.Waiting[1].Text == "second" && w.Waiting[1].Changed == 0, "another message is %+v", w.Waiting[1])
+			t.ok(t.Record(t.ctx, l, ports.Change{Turn: ports.TurnID(in, 1), Person: ann, Take: []int64{1}, Changed: 3}), "take it")
+			_, err := t.Accept(t.ctx, source(), ports.Batch{Messages: []ports.Message{t.edit(m, "too late")}}, replaces)
+			t.kind(err, ports.KindInvalid, "replace a message that a turn has")
+			t.want(t.load(l).Taken[0].Text == "mended", "a message of a turn was replaced")
+		}),
+		rule("earlier/nobody takes what was changed since they read it", "the answer would be to words that are not there any more", func(t *trial) {
+			in := room("a")
+			m := t.message(in, "first")
+			l := t.accept(always(ports.RouteLane), m, t.message(in, "second")).Leases[0]
+			t.accept(replaces, t.edit(m, "mended"))
+			c := ports.Change{Turn: ports.TurnID(in, 1), Person: ann, Take: []int64{1, 2}, Steps: []ports.Step{{Kind: ports.StepReply, Body: body("r")}}}
+			t.kind(t.Record(t.ctx, l, c), ports.KindConflict, "take a message that was changed since")
+			w := t.load(l)
+			t.want(w.Turn == nil && len(w.Waiting) == 2 && len(w.Steps) == 0, "what was refused left a trace: %+v", w)
+			c.Changed = w.Changed
+			t.ok(t.Record(t.ctx, l, c), "take it as it is now")
+			c.Changed = 0
+			t.ok(t.Record(t.ctx, l, c), "the same again, whatever it goes by")
+		}),
+	}
+}
