@@ -127,6 +127,7 @@ func sentence(what string, e agent.Event, raw json.RawMessage) string {
 		Class   ports.Class       `json:"class"`
 		Outcome ports.CallOutcome `json:"outcome"`
 		Seq     []int64           `json:"seq"`
+		Files   []json.RawMessage `json:"files"`
 		Kind    string            `json:"kind"`
 	}
 	_ = json.Unmarshal(raw, &body) // what is none has no words: its kind is said all the same
@@ -145,6 +146,9 @@ func sentence(what string, e agent.Event, raw json.RawMessage) string {
 	case string(ports.StepResult):
 		return fmt.Sprintf("%s gives %s: %s", e.Tool, body.Outcome, body.Text)
 	case string(ports.StepInput):
+		if n := len(body.Files); n > 0 {
+			return fmt.Sprintf("%s came with what was said", count(n, "file"))
+		}
 		return fmt.Sprintf("%s joined", count(len(body.Seq), "message"))
 	case string(ports.StepFinal):
 		if body.Text == "" {

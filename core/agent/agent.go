@@ -99,6 +99,8 @@ type Config struct {
 	Purse         Purse // nil = no limit
 	// Settings are what the people of a conversation chose; nil = nothing.
 	Settings func(ctx context.Context, in ports.Conversation) (ports.Settings, error)
+	// Files takes in what came with messages; nil = nobody does, and models are told so.
+	Files Files
 	// Tell has the admins told something, once for a key. It returns at once; nil:
 	// only the log has it.
 	Tell func(ctx context.Context, key, text string)

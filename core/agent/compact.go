@@ -205,7 +205,7 @@ func (t *turn) summary(ctx context.Context, k int, share float64) (memoBody, err
 	list = append(list, ports.Entry{Role: ports.RoleUser, Text: t.summaryAsk()})
 	reply, err := t.request(ctx, func(m Model) ports.ModelRequest {
 		r := t.base(m)
-		r.Entries, r.NoCalls = list, true
+		r.Entries, r.NoCalls = inWords(list), true
 		return r
 	}, false)
 	if err != nil {

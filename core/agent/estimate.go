@@ -63,7 +63,7 @@ func guessEntries(list []ports.Entry) int {
 			case ports.BlockImage:
 				n += imageTokens
 			default:
-				n += len(b.Data)/audioBytes + guessText(b.Text)
+				n += max(len(b.Data), int(b.Size))/audioBytes + guessText(b.Text)
 			}
 		}
 	}

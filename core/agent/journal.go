@@ -31,8 +31,9 @@ type (
 		Key   string      `json:"key"`
 	}
 	inputBody struct {
-		V   int     `json:"v"`
-		Seq []int64 `json:"seq"` // of the messages that joined
+		V     int        `json:"v"`
+		Seq   []int64    `json:"seq,omitempty"`   // of the messages that joined
+		Files []fileNote `json:"files,omitempty"` // what became of attachments
 	}
 	resultBody struct {
 		V int `json:"v"`

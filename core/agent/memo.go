@@ -32,9 +32,11 @@ type recall struct {
 	used int  // tokens of the last prompt and its reply; 0 = not known
 }
 
-// memoScript makes memos where a recorded turn made them, and tells when that began.
+// memoScript makes memos, and takes in files, where a recorded turn did, and tells when
+// that began.
 type memoScript interface {
 	memo(row int) (memoBody, bool)
+	files(row int) (inputBody, bool)
 	began() time.Time
 }
 

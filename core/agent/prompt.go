@@ -23,7 +23,7 @@ const defaultInstructions = "You are a helpful assistant in a chat. Answer brief
 // part of that message for good.
 func (t *turn) prompt(m Model) ports.ModelRequest {
 	r := t.base(m)
-	r.Entries = t.view()
+	r.Entries = t.show(t.view(), m.Facts)
 	t.fit.guess = guessFixed(r.System, r.Tools) + guessEntries(r.Entries)
 	return r
 }
@@ -68,11 +68,11 @@ func (t *turn) view() []ports.Entry {
 			list = append(list, p.told(i < cold)...)
 		}
 	}
-	return append(list, running...)
+	return append(lately(list), running...)
 }
 
 // running is the running turn as the model is told of it.
-func (t *turn) running() []ports.Entry { return t.fit.trim.of(entries(t.taken, t.steps)) }
+func (t *turn) running() []ports.Entry { return lastOf(t.fit.trim.of(entries(t.taken, t.steps))) }
 
 // head stands for the turns that are not told.
 func (t *turn) head() []ports.Entry {
@@ -190,7 +190,8 @@ func entries(inbox []ports.Inbox, steps []ports.Step) []ports.Entry {
 			joined[seq] = true
 		}
 	}
-	list := said(inbox, func(m ports.Inbox) bool { return !joined[m.Seq] })
+	notes := notesOf(steps)
+	list := said(inbox, notes, func(m ports.Inbox) bool { return !joined[m.Seq] })
 	var open []ports.Call // of the last reply, in order
 	results := map[int]ports.CallResult{}
 	closeRound := func() {
@@ -220,7 +221,7 @@ func entries(inbox []ports.Inbox, steps []ports.Step) []ports.Entry {
 		case ports.StepInput:
 			closeRound()
 			seqs := joinedBy(s)
-			list = append(list, said(inbox, func(m ports.Inbox) bool { return slices.Contains(seqs, m.Seq) })...)
+			list = append(list, said(inbox, notes, func(m ports.Inbox) bool { return slices.Contains(seqs, m.Seq) })...)
 		case ports.StepFinal:
 			closeRound()
 			var b finalBody
@@ -233,18 +234,18 @@ func entries(inbox []ports.Inbox, steps []ports.Step) []ports.Entry {
 	return list
 }
 
-// said is what the person wrote, as one entry.
-func said(inbox []ports.Inbox, which func(ports.Inbox) bool) []ports.Entry {
+// said is what the person wrote and sent, as one entry.
+func said(inbox []ports.Inbox, notes map[place]fileNote, which func(ports.Inbox) bool) []ports.Entry {
 	var lines []string
+	var blocks []ports.Block
 	for _, m := range inbox {
 		if m.Route != ports.RouteLane || !which(m) || isCommand(m) {
 			continue
 		}
-		text := m.Text
-		for _, a := range m.Attachments {
-			text += fmt.Sprintf("\n[The person attached a file that you cannot see: %s %s]", a.MIME, a.Name)
-		}
-		if text = strings.TrimSpace(text); text == "" {
+		files, shown := attached(m, notes)
+		blocks = append(blocks, shown...)
+		text := strings.TrimSpace(m.Text + files)
+		if text == "" {
 			text = "[The person sent something that has no text.]"
 		}
 		if !m.Private && m.Name != "" {
@@ -255,7 +256,7 @@ func said(inbox []ports.Inbox, which func(ports.Inbox) bool) []ports.Entry {
 	if len(lines) == 0 {
 		return nil
 	}
-	return []ports.Entry{{Role: ports.RoleUser, Text: strings.Join(lines, "\n\n")}}
+	return []ports.Entry{{Role: ports.RoleUser, Text: strings.Join(lines, "\n\n"), Blocks: blocks}}
 }
 
 // maxQuote is how much of a quote a model is told, in characters: mostly it has it

@@ -251,7 +251,7 @@ func TestAJournalBeyondAllBoundsIsCutAndSaysSo(t *testing.T) {
 func TestTheModelIsToldWhatAMessageRepliesTo(t *testing.T) {
 	say := func(q *ports.Quote, private bool) string {
 		m := ports.Inbox{Seq: 1, Route: ports.RouteLane, Message: ports.Message{Text: "and this?", Name: "Ann", Private: private, Quote: q}}
-		return said([]ports.Inbox{m}, func(ports.Inbox) bool { return true })[0].Text
+		return said([]ports.Inbox{m}, nil, func(ports.Inbox) bool { return true })[0].Text
 	}
 	long := strings.Repeat("é", maxQuote+1)
 	for want, got := range map[string]string{

@@ -22,6 +22,15 @@ func (m replayMemos) memo(row int) (b memoBody, ok bool) {
 	return b, read(steps[row], &b) == nil
 }
 
+// files is the recorded note on attachments that comes at a row of the journal.
+func (m replayMemos) files(row int) (b inputBody, ok bool) {
+	steps := m.p.script.steps
+	if row >= len(steps) || steps[row].Kind != ports.StepInput || read(steps[row], &b) != nil {
+		return b, false
+	}
+	return b, len(b.Files) > 0
+}
+
 // began is when the recorded turn began.
 func (m replayMemos) began() time.Time { return m.p.script.rec.Inbox[0].Received }
 

@@ -282,7 +282,7 @@ func (s *script) unjoined() bool {
 	for n, list := range s.asked {
 		for _, q := range list {
 			joins := q.State == ports.QuestionSuperseded && q.Kind != ports.QuestionStale
-			if joins && !slices.ContainsFunc(s.steps[n:], func(st ports.Step) bool { return st.Kind == ports.StepInput }) {
+			if joins && !slices.ContainsFunc(s.steps[n:], func(st ports.Step) bool { return len(joinedBy(st)) > 0 }) {
 				return true
 			}
 		}
@@ -340,8 +340,8 @@ func (s *script) joined() []int64 {
 // was asked when the journal had n rows.
 func (s *script) joining(n int) []int64 {
 	for _, st := range s.steps[n:] {
-		if st.Kind == ports.StepInput {
-			return joinedBy(st)
+		if seqs := joinedBy(st); len(seqs) > 0 {
+			return seqs
 		}
 	}
 	return s.late(func(m ports.RecordedMessage) bool { return m.Route == ports.RouteLane })

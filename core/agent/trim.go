@@ -120,6 +120,9 @@ func clipEntry(e *ports.Entry, max int) {
 	if e.Role == ports.RoleTool && (len(e.Text) > max || len(e.Blocks) > 0) {
 		*e = short(*e, max*2/3, max/3)
 	}
+	if e.Role == ports.RoleUser && len(e.Blocks) > 0 {
+		*e = replaceBlocks([]ports.Entry{*e}, func(_, _ int, b ports.Block) (ports.Block, string) { return b, textNoRoom })[0]
+	}
 	e.Text = middleOut(e.Text, max*2/3, max/3, func(left int) string {
 		return fmt.Sprintf("[%d bytes are left out here: there is no room for all of it.]", left)
 	})

@@ -52,9 +52,10 @@ type turn struct {
 	last        string               // the last finished turn before it
 	rulings     map[int]ports.Ruling // of the open round, by call; decided anew in each activation
 
-	shown  []ports.ToolSpec // the tools of this step; nil = not read yet
-	recall                  // the finished turns before it
-	fit    fitting          // what had to be done for the prompt to fit
+	shown  []ports.ToolSpec  // the tools of this step; nil = not read yet
+	media  map[string][]byte // what was read of what the person sent, by its block's URI
+	recall                   // the finished turns before it
+	fit    fitting           // what had to be done for the prompt to fit
 }
 
 // ending is how an activation ends.
@@ -246,6 +247,9 @@ func (t *turn) reply(ctx context.Context) (ending, error) {
 		return t.failed(errTooManySteps), nil
 	}
 	if err := t.steer(ctx); err != nil {
+		return ending{}, err
+	}
+	if err := t.fetch(ctx); err != nil {
 		return ending{}, err
 	}
 	got, err := t.generate(ctx)

@@ -18,6 +18,7 @@ import (
 	"dragoman/core/access"
 	"dragoman/core/agent"
 	"dragoman/core/ask"
+	"dragoman/core/files"
 	"dragoman/core/inbox"
 	"dragoman/core/internal/guard"
 	"dragoman/core/outbox"
@@ -228,6 +229,13 @@ func (g *Gateway) Settled(ctx context.Context) { g.tools.Settled(ctx) }
 // parts introduces the core's parts to the inbox.
 func (g *Gateway) parts(box *outbox.Outbox) inbox.Parts {
 	g.running = map[string]*agent.Agent{}
+	openers := map[string]ports.Opener{}
+	for name, c := range g.byChannel {
+		if o, ok := c.Port.(ports.Opener); ok {
+			openers[name] = o
+		}
+	}
+	attachments := files.New(g.opt.Store, openers, &g.leaks)
 	for _, a := range g.agents {
 		cfg := a.Config
 		if cfg.Purse == nil {
@@ -238,6 +246,9 @@ func (g *Gateway) parts(box *outbox.Outbox) inbox.Parts {
 		}
 		if cfg.Tell == nil {
 			cfg.Tell = g.TellAdmins
+		}
+		if cfg.Files == nil {
+			cfg.Files = attachments
 		}
 		g.running[a.Name] = agent.New(cfg, g.opt.Store, g.views[a.Name], g.asker, speech{box}, &g.leaks, g.metrics, g.log)
 	}
