@@ -51,7 +51,7 @@ func posts(s *stage) {
 	}
 	s.mu.Unlock()
 	s.box.Wake(s.lease)
-	time.Sleep(10 * time.Minute)
+	<-time.After(10 * time.Minute)
 }
 
 func newMover(t *testing.T) *mover {
