@@ -43,6 +43,9 @@ type Platform interface {
 type Facts struct {
 	Secrets      []string // what must never be seen in an error or a log: the bot's token
 	DropsDoubles bool     // Outgoing.Nonce keeps a repeated Send from being shown twice
+	// HidesNewChats says that the platform does not tell afterwards of a private chat
+	// that began while nobody listened: the kit then lets people be heard once before.
+	HidesNewChats bool
 }
 
 // Person is somebody in a private chat with the bot.
