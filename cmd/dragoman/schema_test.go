@@ -300,6 +300,8 @@ func TestSectionsInTheSchema(t *testing.T) {
 		`{"models": {"m": {"type": "anthropic", "api_key": "k", "model": "x", "api": "chat"}}}`:                                   false,
 		`{"models": {"m": {"type": "anthropic", "model": "x"}}}`:                                                                  false,
 		`{"channels": {"c": {"type": "telegram", "token": "x"}}}`:                                                                 true,
+		`{"channels": {"c": {"type": "discord", "token": "x", "threads": true}}}`:                                                 true,
+		`{"channels": {"c": {"type": "discord", "token": "x", "mode": "poll"}}}`:                                                  false,
 		`{"channels": {"c": {"type": "telegram"}}}`:                                                                               false,
 		`{"channels": {"c": {"type": "telegram", "token": "x", "mode": "webhook", "webhook_url": "https://x.example/hook/c"}}}`:   true,
 		`{"channels": {"c": {"type": "telegram", "token": "x", "webhook_url": "bot.example"}}}`:                                   false,

@@ -12,6 +12,7 @@ import (
 	"dragoman/adapters/anthropic"
 	"dragoman/adapters/builtin"
 	"dragoman/adapters/demo"
+	"dragoman/adapters/discord"
 	"dragoman/adapters/mcp"
 	"dragoman/adapters/mcp/oauth"
 	"dragoman/adapters/openai"
@@ -27,6 +28,7 @@ import (
 var (
 	channels = map[string]factory[ports.ChannelPort]{
 		"telegram": logged[ports.ChannelPort](telegram.New),
+		"discord":  logged[ports.ChannelPort](discord.New),
 		"web": build(func(c web.Config, p parts) (ports.ChannelPort, error) {
 			return web.New(c, web.Deps{Feed: p.store.Feed(p.name), Records: p.store, Log: p.log})
 		}),

@@ -1,0 +1,30 @@
+package discord
+
+import (
+	"net/url"
+	"strings"
+
+	"dragoman/ports"
+)
+
+// Config of a Discord channel.
+type Config struct {
+	Token     ports.Secret `json:"token" validate:"required" doc:"Token of the bot, from https://discord.com/developers/applications"`
+	APIURL    string       `json:"api_url" validate:"required,http_url" default:"https://discord.com" doc:"Discord, or a server that speaks its protocols"`
+	Streaming string       `json:"streaming" validate:"required,oneof=off edit" default:"edit" doc:"edit: an answer shows while it is made, by edits of one message; off: once it is whole"`
+	Threads   bool         `json:"threads" doc:"Whether each question in a server's channel opens a thread, which is a conversation of its own"`
+}
+
+// base is the URL that a path of the API is appended to.
+func (c Config) base() (string, error) {
+	const op = "discord config"
+	u, err := url.Parse(c.APIURL)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+		return "", ports.Errorf(ports.KindInvalid, op, "api_url is not an http or https URL")
+	}
+	token := c.Token.Reveal()
+	if token == "" || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return "", ports.Errorf(ports.KindInvalid, op, "token is not one that Discord gives")
+	}
+	return strings.TrimRight(c.APIURL, "/") + "/api/v10", nil
+}

@@ -1,0 +1,211 @@
+package discord
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"dragoman/ports"
+)
+
+// maxBatch is how many messages are stored at once.
+const maxBatch = 100
+
+// guildsTimeout is how long the guilds may take to come after READY, until the
+// cursor moves without them.
+const guildsTimeout = time.Minute
+
+// enqueue hands an event to who stores it; false if there is no room. What is of
+// no use is let go.
+func (r *runner) enqueue(e event) bool {
+	switch e.kind {
+	case "INTERACTION_CREATE":
+		return r.presses.put(e)
+	case "READY", "GUILD_CREATE", "CHANNEL_CREATE", "CHANNEL_UPDATE", "CHANNEL_DELETE",
+		"THREAD_CREATE", "THREAD_UPDATE", "THREAD_DELETE", "THREAD_LIST_SYNC",
+		"MESSAGE_CREATE", "MESSAGE_UPDATE", "MESSAGE_DELETE", "MESSAGE_DELETE_BULK":
+		return r.posts.put(e)
+	}
+	return true
+}
+
+// intake is who stores messages, in the order in which they came.
+type intake struct {
+	*runner
+	in      incoming
+	batch   []ports.Message
+	read    []place // of all that the batch has, and of what was skipped
+	missing map[string]bool
+	since   time.Time // when missing was last filled
+	after   func(room string) uint64
+}
+
+// place is a message's.
+type place struct{ room, message string }
+
+// storePosts stores what the gateway tells of messages until ctx ends.
+func (r *runner) storePosts(ctx context.Context) {
+	t := &intake{runner: r, in: r.incoming()}
+	for {
+		events := r.posts.take(ctx)
+		if events == nil {
+			return
+		}
+		for _, e := range events {
+			if len(t.batch) >= maxBatch {
+				t.flush(ctx)
+			}
+			t.event(ctx, e)
+			if ctx.Err() != nil {
+				return
+			}
+		}
+		t.flush(ctx)
+	}
+}
+
+func (r *runner) incoming() incoming {
+	return incoming{me: r.me, rooms: r.rooms, threads: r.channel.threads}
+}
+
+func (t *intake) event(ctx context.Context, e event) {
+	var err error
+	switch e.kind {
+	case "READY":
+		t.flush(ctx)
+		err = t.ready(ctx, e.data)
+	case "GUILD_CREATE":
+		t.flush(ctx)
+		err = t.guild(ctx, e.data)
+	case "CHANNEL_CREATE", "CHANNEL_UPDATE", "THREAD_CREATE", "THREAD_UPDATE":
+		var x room
+		if err = json.Unmarshal(e.data, &x); err == nil {
+			t.rooms.learn(x)
+		}
+	case "CHANNEL_DELETE", "THREAD_DELETE":
+		var x room
+		if err = json.Unmarshal(e.data, &x); err == nil {
+			t.rooms.forget(x.ID)
+		}
+	case "THREAD_LIST_SYNC":
+		var x guild
+		if err = json.Unmarshal(e.data, &x); err == nil {
+			t.rooms.learn(x.all()...)
+		}
+	default:
+		err = t.message(ctx, e)
+	}
+	if err != nil {
+		t.log.Warn("discord_event_unreadable", "event", e.kind, "err", err)
+		t.log.Debug("discord_event_raw", "body", string(e.data))
+	}
+}
+
+func (t *intake) message(ctx context.Context, e event) error {
+	var m struct {
+		message
+		IDs []string `json:"ids"` // of those deleted at once
+	}
+	if err := json.Unmarshal(e.data, &m); err != nil {
+		return err
+	}
+	if !isID(m.Channel) {
+		t.skip(e.kind, m.ID, "no channel")
+		return nil
+	}
+	r := t.room(ctx, m.Channel, m.Guild)
+	switch e.kind {
+	case "MESSAGE_CREATE":
+		t.take(m.message, r)
+	case "MESSAGE_UPDATE":
+		out, why, ok := t.in.changed(m.message, r)
+		t.keep(e.kind, m.ID, out, why, ok)
+	default:
+		for _, id := range append(m.IDs, m.ID) {
+			if isID(id) {
+				t.keep(e.kind, id, t.in.gone(id, m.Channel, r), "", true)
+			}
+		}
+	}
+	return nil
+}
+
+// take adds a new message to the batch.
+func (t *intake) take(m message, r room) {
+	out, why, ok := t.in.message(m, r)
+	t.keep("MESSAGE_CREATE", m.ID, out, why, ok)
+	t.read = append(t.read, place{m.Channel, m.ID})
+}
+
+func (t *intake) keep(kind, id string, m ports.Message, why string, ok bool) {
+	if !ok {
+		t.skip(kind, id, why)
+		return
+	}
+	t.batch = append(t.batch, m)
+}
+
+func (t *intake) skip(kind, id, why string) {
+	t.log.Debug("discord_event_skipped", "event", kind, "message", id, "why", why)
+}
+
+// room is what is known of a room, or what Discord tells when asked: whether it is
+// a thread, and of which channel.
+func (t *intake) room(ctx context.Context, id, guild string) room {
+	if guild == "" {
+		if _, known := t.rooms.get(id); !known {
+			t.rooms.learn(room{ID: id, Type: typeDM})
+		}
+	}
+	if r, known := t.rooms.get(id); known {
+		return r
+	}
+	var found room
+	err := t.channel.api.do(ctx, request{method: http.MethodGet, path: "/channels/" + id, timeout: quickTimeout}, &found)
+	if err != nil || found.ID != id {
+		t.log.Debug("discord_room_unknown", "room", id, "err", err)
+		return room{ID: id, Guild: guild}
+	}
+	found.Guild = guild
+	t.rooms.learn(found)
+	return found
+}
+
+// flush stores the batch. While guilds are missing the cursor stays: what was
+// written in them may not be stored yet.
+func (t *intake) flush(ctx context.Context) {
+	if len(t.read) == 0 && len(t.batch) == 0 {
+		return
+	}
+	for _, p := range t.read {
+		t.rooms.stored(p.room, p.message)
+	}
+	b := ports.Batch{Messages: t.batch}
+	if !t.awaits() {
+		b.Cursor = t.rooms.caughtUp()
+	}
+	t.batch, t.read = nil, nil
+	t.deliver(ctx, b)
+}
+
+// deliver stores a batch, however often it takes.
+func (r *runner) deliver(ctx context.Context, b ports.Batch) {
+	failed := false
+	if r.persist(ctx, func(ctx context.Context) error {
+		err := r.in.Receive(ctx, b)
+		failed = failed || err != nil
+		return err
+	}) == nil && failed {
+		r.recovered()
+	}
+}
+
+// awaits reports whether guilds are missing.
+func (t *intake) awaits() bool {
+	if len(t.missing) > 0 && time.Since(t.since) > guildsTimeout {
+		t.log.Warn("discord_guilds_missing", "count", len(t.missing))
+		t.missing = nil
+	}
+	return len(t.missing) > 0
+}

@@ -1,0 +1,237 @@
+package discord
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"dragoman/ports"
+)
+
+const (
+	firstPause   = 250 * time.Millisecond
+	longestPause = 30 * time.Second
+
+	// Discord wants a pause of one to five seconds before it is asked for another
+	// session, and bounds the sessions of a day
+	// (https://discord.com/developers/docs/topics/gateway#session-start-limit-object).
+	invalidPause  = time.Second
+	invalidSpread = 4 * time.Second
+	identifyEvery = 5 * time.Second
+	scarce        = 100 // sessions that are left, from where on they are spread
+)
+
+// Run receives until ctx ends. Only one Run of a bot account should be at work in
+// the world: Discord tells each of them everything.
+func (c *Channel) Run(ctx context.Context, in ports.Receiver) error {
+	r := &runner{channel: c, in: in, log: c.log, pause: newPause(), posts: newQueue(), presses: newQueue(), app: make(chan string, 1)}
+	defer c.api.http.CloseIdleConnections()
+	for _, step := range []func(context.Context) error{r.loadCursor, r.whoAmI} {
+		if err := r.persist(ctx, step); err != nil {
+			return err
+		}
+	}
+	ctx, leave := context.WithCancel(ctx)
+	var work sync.WaitGroup
+	defer work.Wait()
+	defer leave()
+	work.Go(func() { r.storePosts(ctx) })
+	work.Go(func() { r.storePresses(ctx) })
+	work.Go(func() { r.registerCommands(ctx) })
+	return r.connect(ctx)
+}
+
+// runner is one Run.
+type runner struct {
+	channel *Channel
+	in      ports.Receiver
+	log     *slog.Logger
+	pause   *backoff.ExponentialBackOff // of connect
+	posts   *queue                      // messages, and what they need to be understood
+	presses *queue                      // interactions, which cannot wait for messages
+	me      user
+	rooms   *rooms
+	app     chan string // the application's id, when Discord told it
+	asked   time.Time   // when a session was asked for last
+
+	mu      sync.Mutex
+	failing bool
+}
+
+func newPause() *backoff.ExponentialBackOff {
+	b := backoff.NewExponentialBackOff()
+	b.InitialInterval, b.MaxInterval = firstPause, longestPause
+	b.Reset()
+	return b
+}
+
+// connect goes from session to session.
+func (r *runner) connect(ctx context.Context) error {
+	var k kept
+	for {
+		url := k.url
+		if k.id == "" || url == "" {
+			if err := r.persist(ctx, func(ctx context.Context) (err error) {
+				url, err = r.ticket(ctx)
+				return err
+			}); err != nil {
+				return err
+			}
+		}
+		before := k.id
+		err := r.session(ctx, url, &k)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case isRefused(err):
+			return err
+		case forgets(err):
+			k = kept{}
+		case before != "" && k.url == url && r.isFailing():
+			k.url = "" // the address to resume at may be what is wrong
+		}
+		r.rest(ctx, err)
+	}
+}
+
+// rest waits before another connection, as long as what ended the last one asks for.
+func (r *runner) rest(ctx context.Context, err error) {
+	wait := r.pause.NextBackOff()
+	switch {
+	case errors.Is(err, errReconnect):
+		r.log.Info("discord_reconnects", "dur", wait)
+		sleep(ctx, wait)
+		return
+	case errors.Is(err, errInvalid):
+		wait = invalidPause + time.Duration(rand.Int64N(int64(invalidSpread)))
+	}
+	r.failed(err, wait)
+	sleep(ctx, wait)
+	r.posts.drained(ctx)
+	r.presses.drained(ctx)
+}
+
+// ticket is the address for a new session, once there may be one.
+func (r *runner) ticket(ctx context.Context) (string, error) {
+	const op = "discord gateway address"
+	sleep(ctx, time.Until(r.asked.Add(identifyEvery)))
+	var gate struct {
+		URL   string `json:"url"`
+		Limit struct {
+			Total     int   `json:"total"`
+			Remaining int   `json:"remaining"`
+			Reset     int64 `json:"reset_after"` // milliseconds
+		} `json:"session_start_limit"`
+	}
+	err := r.channel.api.do(ctx, request{method: http.MethodGet, path: "/gateway/bot", timeout: askTimeout}, &gate)
+	if err != nil {
+		return "", wrap(op, false, refusedToken(err))
+	}
+	if gate.URL == "" {
+		return "", ports.Errorf(ports.KindProtocol, op, "no address: is api_url Discord's?")
+	}
+	left, reset := gate.Limit.Remaining, time.Duration(gate.Limit.Reset)*time.Millisecond
+	switch {
+	case gate.Limit.Total == 0 || left >= scarce:
+	case left <= 0:
+		return "", &ports.Error{Kind: ports.KindRateLimited, Op: op, RetryAfter: reset,
+			Err: fmt.Errorf("discord gives the bot no more sessions for %v; something made it connect too often", reset)}
+	default:
+		wait := reset / time.Duration(left)
+		r.log.Warn("discord_sessions_scarce", "left", left, "dur", wait)
+		sleep(ctx, wait)
+	}
+	r.asked = time.Now()
+	return gate.URL, ctx.Err()
+}
+
+// persist tries a step until it works. It gives up when ctx ends or the token is refused.
+func (r *runner) persist(ctx context.Context, step func(context.Context) error) error {
+	pause := newPause()
+	for {
+		err := step(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err == nil:
+			return nil
+		case isRefused(err):
+			return err
+		}
+		wait := max(pause.NextBackOff(), ports.RetryAfter(err))
+		r.failed(err, wait)
+		sleep(ctx, wait)
+	}
+}
+
+// failed tells the log and the admin of a fault that is waited out.
+func (r *runner) failed(err error, wait time.Duration) {
+	r.mu.Lock()
+	r.failing = true
+	r.mu.Unlock()
+	r.report(err)
+	r.log.Warn("discord_receive_failed", "kind", ports.KindOf(err), "err", err, "dur", wait)
+}
+
+// recovered is called when all is well.
+func (r *runner) recovered() {
+	r.mu.Lock()
+	was := r.failing
+	r.failing = false
+	r.mu.Unlock()
+	if was {
+		r.report(nil)
+		r.log.Info("discord_receive_recovered")
+	}
+}
+
+func (r *runner) isFailing() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.failing
+}
+
+// report tells the admin how receiving goes, where somebody listens.
+func (r *runner) report(err error) {
+	if p, ok := r.in.(ports.Reporter); ok {
+		p.Report(err)
+	}
+}
+
+func (r *runner) loadCursor(ctx context.Context) error {
+	text, err := r.in.Cursor(ctx)
+	if err != nil {
+		return err
+	}
+	rooms, err := newRooms(text)
+	if err != nil {
+		r.log.Warn("discord_cursor_invalid", "err", err)
+	}
+	r.rooms = rooms
+	return nil
+}
+
+func (r *runner) whoAmI(ctx context.Context) (err error) {
+	r.me, err = r.channel.account(ctx)
+	return err
+}
+
+// sleep waits for d or until ctx ends.
+func sleep(ctx context.Context, d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}
