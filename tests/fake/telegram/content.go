@@ -11,13 +11,25 @@ type said struct {
 	text    string
 	formats []Entity
 	keys    *markup
-	preview bool // links may unfold
+	preview bool         // links may unfold
+	rich    *richMessage // in the place of a text
 }
 
 // content checks what a text message is to say.
 func content(p params) (said, *reply) {
 	what, no := read(p, "text", "entities", maxText, "message is too long")
-	if no == nil && what.text == "" {
+	if no != nil {
+		return what, no
+	}
+	if p.has("rich_message") {
+		if p.has("text") || p.has("entities") {
+			a := badRequest("fake telegram: a text and a rich message")
+			return what, &a
+		}
+		what.rich, no = richContent(p.form["rich_message"])
+		return what, no
+	}
+	if what.text == "" {
 		a := badRequest("message text is empty")
 		no = &a
 	}
@@ -56,7 +68,7 @@ func read(p params, field, entities string, limit int, tooLong string) (said, *r
 		return no("can't parse link preview options JSON object")
 	}
 	keys, fault := keyboard(p.form["reply_markup"])
-	return said{text, formats, keys, previews(p)}, fault
+	return said{text: text, formats: formats, keys: keys, preview: previews(p)}, fault
 }
 
 // previews says whether a call lets links unfold, which they do unless told otherwise.

@@ -14,6 +14,7 @@ type draft struct {
 	id      int64
 	text    string
 	formats []Entity
+	rich    *richMessage
 	canStop bool
 	keep    bool
 	at      time.Time
@@ -25,6 +26,7 @@ type draft struct {
 type Draft struct {
 	ID       int64
 	Text     string // "" is shown as "Thinking…"
+	Rich     string // the Markdown of a rich draft, which has no Text
 	Entities []Entity
 	CanStop  bool
 	Changes  int // how often this draft was sent
@@ -48,6 +50,9 @@ func (s *Server) sendMessageDraft(_ context.Context, p params) reply {
 		return badRequest("fake telegram: draft_id must be a number that is not 0")
 	}
 	what, no := read(p, "text", "entities", maxText, "message is too long")
+	if no == nil && p.has("rich_message") {
+		what.rich, no = richContent(p.form["rich_message"])
+	}
 	if no != nil {
 		return *no
 	}
@@ -59,7 +64,7 @@ func (s *Server) sendMessageDraft(_ context.Context, p params) reply {
 		d = &draft{id: p.int("draft_id")}
 		c.drafts[thread] = d
 	}
-	d.text, d.formats, d.at = what.text, what.formats, time.Now()
+	d.text, d.formats, d.rich, d.at = what.text, what.formats, what.rich, time.Now()
 	d.canStop, d.keep = p.form["can_stop"] == "true", p.form["keep_on_stop"] == "true"
 	d.changes++
 	return result(true)
@@ -74,7 +79,7 @@ func (u *User) Draft(topic int) (Draft, bool) {
 	if d == nil || d.stopped && !d.keep || time.Since(d.at) > u.s.opts.DraftLife {
 		return Draft{}, false
 	}
-	return Draft{d.id, d.text, d.formats, d.canStop && !d.stopped, d.changes}, true
+	return Draft{d.id, d.text, d.rich.markdown(), d.formats, d.canStop && !d.stopped, d.changes}, true
 }
 
 // StopDraft presses the stop button of what is being written.

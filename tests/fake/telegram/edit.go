@@ -52,7 +52,7 @@ func (s *Server) editMessageReplyMarkup(_ context.Context, p params) reply {
 	if no != nil {
 		return *no
 	}
-	return s.change(c, m, said{m.said(), m.formats, keys, m.preview})
+	return s.change(c, m, said{text: m.said(), formats: m.formats, keys: keys, preview: m.preview, rich: m.Rich})
 }
 
 // editable is the bot's own message that a call names. s.mu is held.
@@ -76,7 +76,7 @@ func (s *Server) editable(p params) (*chat, *message, *reply) {
 
 // change replaces a message; the same again is refused, as Telegram does. s.mu is held.
 func (s *Server) change(c *chat, m *message, what said) reply {
-	if m.said() == what.text && slices.Equal(m.formats, what.formats) && slices.Equal(asJSON(m.Markup), asJSON(what.keys)) {
+	if m.said() == what.text && m.Rich.markdown() == what.rich.markdown() && slices.Equal(m.formats, what.formats) && slices.Equal(asJSON(m.Markup), asJSON(what.keys)) {
 		return badRequest("message is not modified: specified new message content and reply markup are exactly the same " +
 			"as a current content and reply markup of the message")
 	}

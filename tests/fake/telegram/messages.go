@@ -47,6 +47,7 @@ type Sent struct {
 	Album    string
 	ReplyTo  int
 	Quote    string // of what it replies to
+	Rich     string // the Markdown of a rich message, which has no Text
 	Reaction string // of the people, one after the other
 	Preview  bool   // links may unfold; the last text's setting
 	Edits    int
@@ -90,6 +91,7 @@ func (s *Server) Sent(chatID int64) []Sent {
 		if m.ReplyTo != nil {
 			sent.ReplyTo = m.ReplyTo.ID
 		}
+		sent.Rich = m.Rich.markdown()
 		if m.Quote != nil {
 			sent.Quote = m.Quote.Text
 		}

@@ -48,6 +48,10 @@ var methods = table(
 	method{"sendMessageDraft", []string{
 		"chat_id", "message_thread_id", "draft_id", "text", "parse_mode", "entities", "can_stop", "keep_on_stop",
 	}, (*Server).sendMessageDraft},
+	method{"sendRichMessage", with(toSend, "rich_message"), (*Server).sendRichMessage},
+	method{"sendRichMessageDraft", []string{
+		"chat_id", "message_thread_id", "draft_id", "rich_message", "can_stop", "keep_on_stop",
+	}, (*Server).sendRichMessageDraft},
 	method{"sendChatAction", []string{"business_connection_id", "chat_id", "message_thread_id", "action"}, (*Server).sendChatAction},
 	method{"getFile", []string{"file_id"}, (*Server).getFile},
 

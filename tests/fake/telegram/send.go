@@ -178,6 +178,9 @@ func (m *message) say(what said) {
 		m.Caption, m.CaptionEntities, m.Preview = what.text, marks, nil
 		return
 	}
+	if m.Rich = what.rich; m.Rich != nil {
+		m.Preview = nil
+	}
 	m.Text, m.Entities = what.text, marks
 }
 

@@ -29,7 +29,7 @@ func (s *Server) Transcript(chatID int64) string {
 		if d.stopped && !d.keep || time.Since(d.at) > s.opts.DraftLife {
 			continue
 		}
-		text := d.text
+		text := d.text + d.rich.markdown()
 		if text == "" {
 			text = "Thinking…"
 		}
@@ -61,7 +61,7 @@ func (c *chat) line(m *message, edited bool) string {
 	if f := m.file; f != nil {
 		fmt.Fprintf(&b, " [%s]", strings.Join(strings.Fields(fmt.Sprintf("%s %s %d bytes", f.Kind, f.Name, f.size())), " "))
 	}
-	if text := m.said(); text != "" {
+	if text := m.said() + m.Rich.markdown(); text != "" {
 		b.WriteString(" " + indented(text))
 	}
 	b.WriteString(m.service())

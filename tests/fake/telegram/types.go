@@ -27,20 +27,21 @@ type chatInfo struct {
 }
 
 type message struct {
-	ID              int      `json:"message_id"`
-	Thread          int      `json:"message_thread_id,omitempty"`
-	IsTopic         bool     `json:"is_topic_message,omitempty"`
-	From            *user    `json:"from,omitempty"`
-	Chat            chatInfo `json:"chat"`
-	Date            int64    `json:"date"`
-	EditDate        int64    `json:"edit_date,omitempty"`
-	ReplyTo         *message `json:"reply_to_message,omitempty"`
-	Quote           *quote   `json:"quote,omitempty"`
-	Album           string   `json:"media_group_id,omitempty"`
-	Text            string   `json:"text,omitempty"`
-	Entities        []Entity `json:"entities,omitempty"`
-	Caption         string   `json:"caption,omitempty"`
-	CaptionEntities []Entity `json:"caption_entities,omitempty"`
+	ID              int          `json:"message_id"`
+	Thread          int          `json:"message_thread_id,omitempty"`
+	IsTopic         bool         `json:"is_topic_message,omitempty"`
+	From            *user        `json:"from,omitempty"`
+	Chat            chatInfo     `json:"chat"`
+	Date            int64        `json:"date"`
+	EditDate        int64        `json:"edit_date,omitempty"`
+	ReplyTo         *message     `json:"reply_to_message,omitempty"`
+	Quote           *quote       `json:"quote,omitempty"`
+	Album           string       `json:"media_group_id,omitempty"`
+	Text            string       `json:"text,omitempty"`
+	Entities        []Entity     `json:"entities,omitempty"`
+	Caption         string       `json:"caption,omitempty"`
+	CaptionEntities []Entity     `json:"caption_entities,omitempty"`
+	Rich            *richMessage `json:"rich_message,omitempty"`
 	media
 	Preview      *previewOptions `json:"link_preview_options,omitempty"`
 	Markup       *markup         `json:"reply_markup,omitempty"`
