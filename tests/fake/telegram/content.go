@@ -2,6 +2,7 @@ package telegram
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -64,20 +65,28 @@ func read(p params, field, entities string, limit int, tooLong string) (said, *r
 	if units(text) > limit {
 		return no(tooLong)
 	}
-	if l := p.form["link_preview_options"]; l != "" && !json.Valid([]byte(l)) {
-		return no("can't parse link preview options JSON object")
+	preview, err := previews(p.form["link_preview_options"])
+	if err != nil {
+		return no("can't parse link preview options JSON object: " + err.Error())
 	}
 	keys, fault := keyboard(p.form["reply_markup"])
-	return said{text: text, formats: formats, keys: keys, preview: previews(p)}, fault
+	return said{text: text, formats: formats, keys: keys, preview: preview}, fault
 }
 
-// previews says whether a call lets links unfold, which they do unless told otherwise.
-func previews(p params) bool {
+// previews says whether a message lets links unfold, which it does unless told otherwise.
+func previews(options string) (bool, error) {
 	var o struct {
-		Off bool `json:"is_disabled"`
+		Off     bool   `json:"is_disabled"`
+		URL     string `json:"url"`
+		Small   bool   `json:"prefer_small_media"`
+		Large   bool   `json:"prefer_large_media"`
+		OverAll bool   `json:"show_above_text"`
 	}
-	_ = json.Unmarshal([]byte(p.form["link_preview_options"]), &o)
-	return !o.Off
+	if options == "" {
+		return true, nil
+	}
+	err := strict(options, &o)
+	return !o.Off, err
 }
 
 // keyboard checks an inline keyboard; an empty one is none.
@@ -89,17 +98,23 @@ func keyboard(list string) (*markup, *reply) {
 	if list == "" {
 		return nil, nil
 	}
-	var m markup
-	if err := json.Unmarshal([]byte(list), &m); err != nil {
-		return no("can't parse reply keyboard markup JSON object")
+	var in struct {
+		Rows [][]struct {
+			Button
+			Copy json.RawMessage `json:"copy_text"` // go-telegram/bot sends an empty one with each
+		} `json:"inline_keyboard"`
 	}
-	n := 0
-	for _, row := range m.Rows {
+	if err := strict(list, &in); err != nil {
+		return no("can't parse reply keyboard markup JSON object: " + err.Error())
+	}
+	n, m := 0, markup{Rows: make([][]Button, len(in.Rows))}
+	for i, row := range in.Rows {
 		if len(row) == 0 {
 			return no("can't parse inline keyboard: empty row")
 		}
 		for _, b := range row {
 			n++
+			m.Rows[i] = append(m.Rows[i], b.Button)
 			switch {
 			case strings.TrimSpace(b.Text) == "":
 				return no("can't parse inline keyboard button: text is empty")
@@ -107,6 +122,10 @@ func keyboard(list string) (*markup, *reply) {
 				return no("can't parse inline keyboard button: Text buttons are unallowed in the inline keyboard")
 			case b.Data != nil && (len(*b.Data) < 1 || len(*b.Data) > maxData):
 				return no("BUTTON_DATA_INVALID")
+			case b.Data != nil && b.URL != nil:
+				return no("can't parse inline keyboard button: more than one kind of button")
+			case !slices.Contains([]string{"", "danger", "success", "primary"}, b.Style):
+				return no("can't parse inline keyboard button: unknown style")
 			}
 		}
 	}

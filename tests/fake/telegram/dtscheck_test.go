@@ -137,6 +137,27 @@ func TestDifferencesAreFound(t *testing.T) {
 	}
 }
 
+func TestKindsOfUpdatesAreThoseOfTheTypes(t *testing.T) {
+	var want []string
+	for _, f := range grammyTypes(t)["Update"].object {
+		if f.name != "update_id" {
+			want = append(want, f.name)
+		}
+	}
+	if !slices.Equal(updateKinds, want) {
+		t.Errorf("the fake knows %v, want %v", updateKinds, want)
+	}
+}
+
+func TestReactionsAreThoseOfTheTypes(t *testing.T) {
+	d := grammyTypes(t)
+	for _, emoji := range reactionEmoji {
+		if out := d.differences("reaction", map[string]any{"type": "emoji", "emoji": emoji}, typ{name: "ReactionTypeEmoji"}); out != nil {
+			t.Error(out)
+		}
+	}
+}
+
 // TestParametersAreThoseOfTheTypes: a method of the fake has the parameters that
 // the newest description of the Bot API gives it, but for those it calls deprecated.
 func TestParametersAreThoseOfTheTypes(t *testing.T) {

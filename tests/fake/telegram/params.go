@@ -128,6 +128,19 @@ func (p params) attached(upload string) bool {
 	return false
 }
 
+// strict reads JSON; a field that nobody knows is an error.
+func strict(text string, v any) error {
+	d := json.NewDecoder(strings.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(v); err != nil {
+		return err
+	}
+	if d.More() {
+		return errors.New("more than one value")
+	}
+	return nil
+}
+
 // has says whether a parameter was given.
 func (p params) has(name string) bool {
 	_, form := p.form[name]

@@ -200,8 +200,8 @@ func replyTarget(c *chat, list string) (*message, *quote, *reply) {
 		Quote string `json:"quote"`
 		At    int    `json:"quote_position"`
 	}
-	if err := json.Unmarshal([]byte(list), &r); err != nil {
-		return no("can't parse reply parameters JSON object")
+	if err := strict(list, &r); err != nil {
+		return no("can't parse reply parameters JSON object: " + err.Error())
 	}
 	if r.Chat != 0 && r.Chat != c.info.ID {
 		return no("fake telegram: replies go to the same chat only")

@@ -102,6 +102,21 @@ func TestUpdatesAreForgottenByOffsetOnly(t *testing.T) {
 	}
 }
 
+func TestIdsOfUpdatesMayFall(t *testing.T) {
+	s := start(t, Options{})
+	s.User(7, "Ann").Say("one")
+	high := ids(t, call(t, s, "getUpdates"))[0]
+	call(t, s, "getUpdates", "offset", fmt.Sprint(high+1))
+	s.Renumber(1000)
+	s.User(7, "Ann").Say("two")
+	if got := ids(t, call(t, s, "getUpdates")); len(got) != 1 || got[0] != 1000 {
+		t.Errorf("without an offset: %v", got)
+	}
+	if got := ids(t, call(t, s, "getUpdates", "offset", fmt.Sprint(high+1))); len(got) != 0 {
+		t.Errorf("an old offset still shows %v", got)
+	}
+}
+
 func TestLongPoll(t *testing.T) {
 	s := start(t, Options{})
 	ann := s.User(7, "Ann")
@@ -219,14 +234,20 @@ func TestRefusals(t *testing.T) {
 		"unknown topic":     {"sendMessage", []string{"chat_id", "7", "text", "x", "message_thread_id", "5"}, 400, "thread not found"},
 		"unknown reply": {"sendMessage", []string{"chat_id", "7", "text", "x", "reply_parameters", `{"message_id":99}`},
 			400, "message to be replied not found"},
-		"typo":           {"sendMessage", []string{"chat_id", "7", "txt", "x"}, 400, "no parameter txt"},
-		"not there":      {"editMessageText", []string{"chat_id", "7", "message_id", "99", "text", "x"}, 400, "message to edit not found"},
-		"not the bot's":  {"editMessageText", []string{"chat_id", "7", "message_id", "1", "text", "x"}, 400, "can't be edited"},
-		"unknown method": {"sendRocket", nil, 404, "method not found"},
-		"unknown query":  {"answerCallbackQuery", []string{"callback_query_id", "1"}, 400, "query is too old"},
-		"unknown action": {"sendChatAction", []string{"chat_id", "7", "action", "dancing"}, 400, "wrong parameter action"},
-		"bad command":    {"setMyCommands", []string{"commands", `[{"command":"Stop","description":"x"}]`}, 400, "BOT_COMMAND_INVALID"},
-		"good command":   {"setMyCommands", []string{"commands", `[{"command":"stop","description":"x"}]`}, 0, ""},
+		"unknown reply field":   {"sendMessage", []string{"chat_id", "7", "text", "x", "reply_parameters", `{"messageid":1}`}, 400, "unknown field"},
+		"unknown preview field": {"sendMessage", []string{"chat_id", "7", "text", "x", "link_preview_options", `{"disabled":true}`}, 400, "unknown field"},
+		"unknown button field":  {"sendMessage", []string{"chat_id", "7", "text", "x", "reply_markup", `{"inline_keyboard":[[{"text":"x","data":"y"}]]}`}, 400, "unknown field"},
+		"unknown style":         {"sendMessage", []string{"chat_id", "7", "text", "x", "reply_markup", `{"inline_keyboard":[[{"text":"x","callback_data":"y","style":"red"}]]}`}, 400, "unknown style"},
+		"a good style":          {"sendMessage", []string{"chat_id", "7", "text", "x", "reply_markup", `{"inline_keyboard":[[{"text":"x","callback_data":"y","style":"danger"}]]}`}, 0, ""},
+		"unknown updates":       {"getUpdates", []string{"allowed_updates", `["massage"]`}, 400, "no updates of the kind massage"},
+		"typo":                  {"sendMessage", []string{"chat_id", "7", "txt", "x"}, 400, "no parameter txt"},
+		"not there":             {"editMessageText", []string{"chat_id", "7", "message_id", "99", "text", "x"}, 400, "message to edit not found"},
+		"not the bot's":         {"editMessageText", []string{"chat_id", "7", "message_id", "1", "text", "x"}, 400, "can't be edited"},
+		"unknown method":        {"sendRocket", nil, 404, "method not found"},
+		"unknown query":         {"answerCallbackQuery", []string{"callback_query_id", "1"}, 400, "query is too old"},
+		"unknown action":        {"sendChatAction", []string{"chat_id", "7", "action", "dancing"}, 400, "wrong parameter action"},
+		"bad command":           {"setMyCommands", []string{"commands", `[{"command":"Stop","description":"x"}]`}, 400, "BOT_COMMAND_INVALID"},
+		"good command":          {"setMyCommands", []string{"commands", `[{"command":"stop","description":"x"}]`}, 0, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := call(t, s, test.method, test.form...)

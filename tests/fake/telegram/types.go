@@ -100,9 +100,10 @@ type markup struct {
 
 // Button is one of an inline keyboard.
 type Button struct {
-	Text string  `json:"text"`
-	Data *string `json:"callback_data,omitempty"`
-	URL  *string `json:"url,omitempty"`
+	Text  string  `json:"text"`
+	Data  *string `json:"callback_data,omitempty"`
+	URL   *string `json:"url,omitempty"`
+	Style string  `json:"style,omitempty"` // danger, success or primary
 }
 
 var markedUp = regexp.MustCompile(`(?:^|\s)(/[A-Za-z0-9_]{1,32}(?:@[A-Za-z0-9_]{4,32})?|@[A-Za-z0-9_]{4,32})`)

@@ -19,6 +19,15 @@ type update struct {
 // Kinds that are delivered only if allowed_updates names them.
 var optIn = map[string]bool{"chat_member": true, "message_reaction": true, "message_reaction_count": true}
 
+// updateKinds are all that Bot API 10.3 knows.
+var updateKinds = []string{
+	"message", "edited_message", "channel_post", "edited_channel_post", "business_connection", "business_message",
+	"edited_business_message", "deleted_business_messages", "guest_message", "stopped_message_generation",
+	"message_reaction", "message_reaction_count", "inline_query", "chosen_inline_result", "callback_query",
+	"shipping_query", "pre_checkout_query", "purchased_paid_media", "poll", "poll_answer", "my_chat_member",
+	"chat_member", "chat_join_request", "chat_boost", "removed_chat_boost", "managed_bot", "subscription",
+}
+
 const conflictPoller = "Conflict: terminated by other getUpdates request; make sure that only one bot instance is running"
 
 const conflictSet = "Conflict: terminated by setWebhook request"
@@ -45,6 +54,14 @@ func (s *Server) Raw(kind, value string) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.push(0, kind, json.RawMessage(value))
+}
+
+// Renumber makes the next update have an id of its own, as Telegram does after a
+// week without any: it may be lower than all before.
+func (s *Server) Renumber(next int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.nextID = next
 }
 
 // push appends an update if the bot wants such. s.mu is held.
@@ -145,6 +162,12 @@ func (s *Server) allow(list string) *reply {
 	if json.Unmarshal([]byte(list), &kinds) != nil {
 		a := badRequest("can't parse allowed_updates: expected an Array of String")
 		return &a
+	}
+	for _, k := range kinds {
+		if !slices.Contains(updateKinds, k) {
+			a := badRequest("fake telegram: there are no updates of the kind " + k)
+			return &a
+		}
 	}
 	s.allowed = map[string]bool{}
 	for _, k := range kinds {
