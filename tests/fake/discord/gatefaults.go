@@ -128,9 +128,10 @@ func (s *Server) everyLink(do func(*link)) {
 	}
 }
 
-// cutAll breaks every connection. s.mu is held.
+// cutAll breaks every connection: nothing is sent any more from now on. s.mu is held.
 func (s *Server) cutAll() {
 	for l := range s.gate.links {
+		l.deaf = true
 		s.idle.Go(func() { _ = l.ws.CloseNow() })
 	}
 }

@@ -36,8 +36,9 @@ type interaction struct {
 	name      string // of the command
 }
 
-// webhookFields are those of a message that comes by an interaction's token.
-var webhookFields = []string{"content", "tts", "embeds", "allowed_mentions", "components", "attachments", "flags", "poll"}
+// webhookFields are those of a message that comes by an interaction's token. The last is
+// not documented here, but discord.js sends it, and Discord lets it pass.
+var webhookFields = []string{"content", "tts", "embeds", "allowed_mentions", "components", "attachments", "flags", "poll", "enforce_nonce"}
 
 func (s *Server) interactionRoutes() []route {
 	return []route{

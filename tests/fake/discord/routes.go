@@ -48,7 +48,8 @@ var messageFields = []string{
 	"flags", "enforce_nonce", "poll",
 }
 
-var editFields = []string{"content", "embeds", "flags", "allowed_mentions", "components", "attachments"}
+// The two last are not documented here, but discord.js sends them, and Discord lets them pass.
+var editFields = []string{"content", "embeds", "flags", "allowed_mentions", "components", "attachments", "tts", "enforce_nonce"}
 
 // mount makes the routes known.
 func (s *Server) mount() {

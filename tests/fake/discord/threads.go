@@ -7,7 +7,8 @@ import (
 
 func (s *Server) threadRoutes() []route {
 	return []route{
-		{name: StartThread, fields: []string{"name", "auto_archive_duration", "rate_limit_per_user"}, do: (*Server).startThreadOn},
+		// The type is the channel's to say, but discord.js sends one, and Discord lets it pass.
+		{name: StartThread, fields: []string{"name", "auto_archive_duration", "rate_limit_per_user", "type"}, do: (*Server).startThreadOn},
 		{name: "POST /channels/{channel}/threads", fields: []string{"name", "auto_archive_duration", "rate_limit_per_user", "type", "invitable"}, do: (*Server).startThread},
 		{name: "PATCH /channels/{channel}", fields: []string{"name", "archived", "locked", "auto_archive_duration", "rate_limit_per_user"}, do: (*Server).changeThread},
 		{name: "PUT /channels/{channel}/thread-members/@me", do: (*Server).joinThread},
