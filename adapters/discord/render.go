@@ -10,8 +10,9 @@ import (
 )
 
 const (
-	gridWidth = 60  // columns of a table that are still readable
-	nothing   = "…" // shown where there is nothing to show: Discord refuses an empty message
+	gridWidth  = 60  // columns of a table that are still readable
+	maxAddress = 400 // letters of a link's; a link cannot be cut
+	nothing    = "…" // shown where there is nothing to show: Discord refuses an empty message
 )
 
 // render makes messages of at most limit UTF-16 units of Markdown: each has its
@@ -80,8 +81,9 @@ func pagesOf(blocks []markdown.Block, limit int) []string {
 		w.blocks(bs)
 		return !w.full
 	}
+	blocks = markdown.Reword(markdown.Unfold(blocks, gridWidth), unlinked)
 	var pages []string
-	for _, piece := range markdown.Split(markdown.Unfold(blocks, gridWidth), fits) {
+	for _, piece := range markdown.Split(blocks, fits) {
 		w := writer{limit: limit}
 		w.blocks(piece)
 		// Discord trims too, and what it trims must not be what makes a list nest.

@@ -146,6 +146,30 @@ func (w *writer) link(spans []markdown.Span) {
 	}
 }
 
+// unlinked makes text of links to very long addresses.
+func unlinked(spans []markdown.Span) []markdown.Span {
+	var out []markdown.Span
+	label := ""
+	for i, s := range spans {
+		target := s.Link
+		if len(inert.Replace(target)) <= maxAddress {
+			out = append(out, s)
+			continue
+		}
+		label += s.Text
+		s.Link = ""
+		out = append(out, s)
+		if i+1 < len(spans) && spans[i+1].Link == target {
+			continue
+		}
+		if !shows(label, target) {
+			out = append(out, markdown.Span{Text: " (" + target + ")"})
+		}
+		label = ""
+	}
+	return out
+}
+
 // urlLike labels make Discord show a link as it is written: they could lie.
 var urlLike = regexp.MustCompile(`(?i)[a-z]://|www\.|discord\.gg`)
 
@@ -179,7 +203,7 @@ func addressOf(link string) string {
 }
 
 var (
-	blockMark = regexp.MustCompile(`^ *(?:#|>|-(?:#| |$))`)
+	blockMark = regexp.MustCompile(`^ *(?:#{1,3} |>|-(?:# | |$))`)
 	number    = regexp.MustCompile(`^ *[0-9]+\.(?: |$)`)
 	bareURL   = regexp.MustCompile(`^://[^\s<]*`)
 	angle     = regexp.MustCompile(`^<[^: >]+:/`)

@@ -106,7 +106,47 @@ func sound(source string, pages []string, limit int) error {
 			return fmt.Errorf("%q is there %d times, %d times in the source: %q shows %q", r, shown[r], n, pages, all.String())
 		}
 	}
+	if whole := markdown.Parse(markdown.Clean(source)); !tabled(whole) {
+		if got, want := letters(pages), letters(paginate(source, 1<<30)); got != want {
+			return fmt.Errorf("the pages joined are %q, the whole is %q", got, want)
+		}
+	}
 	return lookedAt(source, pages)
+}
+
+// letters are all visible characters in order, but for the marks of quotes,
+// which come again in each line.
+func letters(pages []string) string {
+	var b strings.Builder
+	for _, p := range pages {
+		for _, s := range view(p) {
+			if s.r != '>' && markdown.Visible(string(s.r)) {
+				b.WriteRune(s.r)
+			}
+		}
+	}
+	return b.String()
+}
+
+// tabled: a table repeats its header on each page.
+func tabled(blocks []markdown.Block) bool {
+	for _, b := range blocks {
+		switch b := b.(type) {
+		case markdown.Table:
+			return true
+		case markdown.Quote:
+			if tabled(b.Blocks) {
+				return true
+			}
+		case markdown.List:
+			for _, item := range b.Items {
+				if tabled(item.Blocks) {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 // lookedAt compares the looks of running text: each character that is bold in

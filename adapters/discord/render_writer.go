@@ -45,10 +45,10 @@ func (w *writer) blocks(bs []markdown.Block) {
 }
 
 func (w *writer) between(before, after markdown.Block) {
-	_, list := before.(markdown.List)
-	_, another := after.(markdown.List)
+	list, ok := before.(markdown.List)
+	another, too := after.(markdown.List)
 	switch {
-	case list && another: // else they are one, with the markers of the first
+	case ok && too && (list.Ordered || another.Ordered): // else they are one, with the markers of the first
 		w.line()
 		w.raw(apart)
 		w.line()

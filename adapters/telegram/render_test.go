@@ -25,7 +25,7 @@ var rewrite = flag.Bool("update", false, "write what is rendered to the golden f
 
 func TestRenderGolden(t *testing.T) {
 	samples, err := filepath.Glob("testdata/render/*.md")
-	if err != nil || len(samples) < 40 {
+	if err != nil || len(samples) < 60 {
 		t.Fatalf("%d samples, %v", len(samples), err)
 	}
 	for _, sample := range samples {
@@ -118,7 +118,7 @@ func sound(source string, pages []page, limit int) error {
 			return fmt.Errorf("%q is there %d times, %d times in the source: %+v", r, shown[r], n, pages)
 		}
 	}
-	return nil
+	return joined(source, pages)
 }
 
 func soundPage(p page, limit int) error {

@@ -26,7 +26,26 @@ func cutSpans(spans []Span, fits func([]Span) bool) (head, tail []Span, ok bool)
 	if at = wordBreak(text, at, at/2); at == 0 {
 		return nil, spans, false
 	}
+	at = beforeAddress(spans, at)
 	return trimRight(prefix(spans, at)), trimLeft(suffix(spans, at)), true
+}
+
+// beforeAddress moves a cut out of a link that shows no words to cut between,
+// unless there is nothing before it.
+func beforeAddress(spans []Span, at int) int {
+	from := 0
+	for i := 0; i < len(spans) && from < at; {
+		n, size, blank := i, 0, false
+		for ; n < len(spans) && (n == i || spans[n].Link != "" && spans[n].Link == spans[i].Link); n++ {
+			size += len(spans[n].Text)
+			blank = blank || strings.ContainsFunc(spans[n].Text, unicode.IsSpace)
+		}
+		if spans[i].Link != "" && !blank && from > 0 && at < from+size {
+			return from
+		}
+		i, from = n, from+size
+	}
+	return at
 }
 
 // cutCode divides code at a line, else after a space, else at a character. Only

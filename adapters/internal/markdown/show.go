@@ -71,6 +71,33 @@ func Unfold(blocks []Block, columns int) []Block {
 	return out
 }
 
+// Reword is blocks with f of each running text in place of it. Cells of tables
+// stay as they are.
+func Reword(blocks []Block, f func([]Span) []Span) []Block {
+	out := make([]Block, len(blocks))
+	for i, b := range blocks {
+		switch b := b.(type) {
+		case Paragraph:
+			out[i] = Paragraph{f(b.Text)}
+		case Heading:
+			out[i] = Heading{b.Level, f(b.Text)}
+		case Quote:
+			out[i] = Quote{Reword(b.Blocks, f)}
+		case List:
+			items := make([]Item, len(b.Items))
+			for j, item := range b.Items {
+				item.Blocks = Reword(item.Blocks, f)
+				items[j] = item
+			}
+			b.Items = items
+			out[i] = b
+		default:
+			out[i] = b
+		}
+	}
+	return out
+}
+
 // hasLongLine: marks that take no room make a line too long to be cut off
 // between rows.
 func hasLongLine(grid string, limit int) bool {

@@ -58,6 +58,7 @@ func TestSplit(t *testing.T) {
 		{"at a line", "aaaaa\nb b b", 10, "p(aaaaa) | p(b b b)"},
 		{"at a word", "aaa bbb ccc", 9, "p(aaa bbb) | p(ccc)"},
 		{"in a word", "aaaaaaaaa", 5, "p(aaaa) | p(aaaa) | p(a)"},
+		{"addresses stay", "a https://x.org/yyyy zz", 17, "p(a) | p(<→https://x.org/yyyy https://x.org/yy>) | p(<→https://x.org/yyyy yy> zz)"},
 		{"looks go on", "**aaa bbb** *c*", 5, "p(<b aaa>) | p(<b bbb>) | p(<i c>)"},
 		{"marks stay", "xxxe\u0301e\u0301", 6, "p(xxxe\u0301) | p(e\u0301)"},
 		{"families stay", "xx👨‍👩‍👧y", 6, "p(xx) | p(👨‍👩‍👧) | p(y)"},
