@@ -50,6 +50,18 @@ type Knower interface {
 	Known(ctx context.Context, m Message) (bool, error)
 }
 
+// Menu is an ability of a Receiver: the commands that people can type, in the order
+// in which they read them, for a platform that shows such a list. Fixed; no I/O.
+type Menu interface {
+	Commands() []Command
+}
+
+// Command is a command that people can type.
+type Command struct {
+	Name string // without the slash, of [a-z0-9_]
+	Says string // what it does, in one line
+}
+
 // Reporter is an ability of a Receiver: how receiving goes, for the admin. Report
 // an error while a fault that Run waits out goes on, nil when it is over. It
 // returns at once.

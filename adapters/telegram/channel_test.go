@@ -29,6 +29,7 @@ type rig struct {
 	server *fake.Server
 	ch     *Channel
 	inbox  *channeltest.Inbox
+	in     ports.Receiver // what Run gets, if it is not the inbox
 	log    *book
 	stop   func() error
 }
@@ -55,7 +56,11 @@ func (s *rig) channel(cfg Config) *Channel {
 func (s *rig) run() {
 	ctx, cancel := context.WithCancel(s.t.Context())
 	done := make(chan error, 1)
-	go func() { done <- s.ch.Run(ctx, s.inbox) }()
+	in := s.in
+	if in == nil {
+		in = s.inbox
+	}
+	go func() { done <- s.ch.Run(ctx, in) }()
 	s.stop = sync.OnceValue(func() error {
 		cancel()
 		select {

@@ -146,6 +146,7 @@ func (p *poller) whoAmI(ctx context.Context) error {
 	}
 	p.channel.me.Store(&me)
 	p.log.Info("telegram_connected", "bot", "@"+me.Username)
+	p.menu(ctx)
 	return nil
 }
 

@@ -62,8 +62,8 @@ func textStart(role ports.Role) string {
 	return "Hello! " + how
 }
 
-// help is the answer to /help: the commands that there are.
-func (g *Gateway) help() string {
+// commandLines are the commands that people can type, each with what it does.
+func (g *Gateway) commandLines() []string {
 	list := []string{
 		"/stop stops what I am doing",
 		"/new begins a new conversation: I no longer look at what was said before",
@@ -76,8 +76,22 @@ func (g *Gateway) help() string {
 	if g.opt.Usage != nil {
 		list = append(list, "/usage says what was used here, and what is left")
 	}
-	list = append(list, "/start greets you", "/help shows this")
-	return "Write to me as you would to a person.\n\n- " + strings.Join(list, "\n- ")
+	return append(list, "/start greets you", "/help shows this")
+}
+
+// help is the answer to /help: the commands that there are.
+func (g *Gateway) help() string {
+	return "Write to me as you would to a person.\n\n- " + strings.Join(g.commandLines(), "\n- ")
+}
+
+// menu is the same for a platform's own list of commands.
+func (g *Gateway) menu() (list []ports.Command) {
+	for _, line := range g.commandLines() {
+		name, says, _ := strings.Cut(strings.TrimPrefix(line, "/"), " ")
+		says = strings.ReplaceAll(says, "`", "")
+		list = append(list, ports.Command{Name: strings.Trim(name, ","), Says: strings.ToUpper(says[:1]) + says[1:]})
+	}
+	return list
 }
 
 // toolList is the answer to /tools: what the conversation's agent may use.

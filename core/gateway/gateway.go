@@ -267,6 +267,7 @@ func (g *Gateway) parts(box *outbox.Outbox) inbox.Parts {
 		},
 		Received: g.metrics.received,
 		Flush:    box.Wake,
+		Commands: g.menu(),
 	}
 }
 

@@ -69,6 +69,8 @@ type Parts struct {
 	Received func(channel string, n int)
 	// Flush wakes the outbox for a conversation.
 	Flush func(l ports.Lease)
+	// Commands are those that people can type.
+	Commands []ports.Command
 }
 
 // Inbox receives and runs lanes. Make it with New.
@@ -174,10 +176,14 @@ var (
 	_ ports.Receiver = (*receiver)(nil)
 	_ ports.Knower   = (*receiver)(nil)
 	_ ports.Reporter = (*receiver)(nil)
+	_ ports.Menu     = (*receiver)(nil)
 )
 
 // Report passes on how receiving goes. See ports.Reporter.
 func (r *receiver) Report(err error) { r.report(err) }
+
+// Commands are those that people can type. See ports.Menu.
+func (r *receiver) Commands() []ports.Command { return r.inbox.parts.Commands }
 
 // Known asks access. See ports.Knower.
 func (r *receiver) Known(ctx context.Context, m ports.Message) (bool, error) {
