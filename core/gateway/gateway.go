@@ -266,6 +266,7 @@ func (g *Gateway) parts(box *outbox.Outbox) inbox.Parts {
 			return g.running[a.Name].Turn(ctx, l, w, news)
 		},
 		Received: g.metrics.received,
+		Heard:    box.Heard,
 		Flush:    box.Wake,
 		Commands: g.menu(),
 	}

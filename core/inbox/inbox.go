@@ -67,6 +67,9 @@ type Parts struct {
 	Hold func(ctx context.Context, in ports.Conversation, w ports.Work) time.Duration
 	// Received hears how many messages of a channel were stored. It returns at once.
 	Received func(channel string, n int)
+	// Heard is told of each stored message whose person cannot know yet that it was
+	// heard: one behind a turn at work, and one in a group. It returns at once. nil = nobody is.
+	Heard func(m ports.Message)
 	// Flush wakes the outbox for a conversation.
 	Flush func(l ports.Lease)
 	// Commands are those that people can type.
@@ -254,12 +257,17 @@ func (x *Inbox) accept(ctx context.Context, src ports.Source, b ports.Batch, rou
 	began := time.Now()
 	got, err := guard.Read(ctx, x.leaks, "store_accept", func(ctx context.Context) (ports.Accepted, error) {
 		speaks := false
+		unseen := map[string]ports.Message{} // by event: a commit may be made anew
 		got, err := x.store.Accept(ctx, src, b, func(s ports.Sight) ports.Route {
 			r := route(s)
 			speaks = speaks || len(r.Deliveries) > 0
+			if waits := s.Turn != nil && s.Turn.State == ports.TurnRunning; r.Kind == ports.RouteLane && !r.Drop && (waits || !s.Message.Private) {
+				unseen[s.Message.Event] = s.Message
+			}
 			return r
 		})
 		if err == nil {
+			x.heard(unseen)
 			x.parts.Received(src.Channel, got.Stored)
 			x.wake(got.Leases, speaks) // also where it came too late: see Sweep
 		}
@@ -273,6 +281,16 @@ func (x *Inbox) accept(ctx context.Context, src ports.Source, b ports.Batch, rou
 		x.log.Debug("batch_stored", "channel", src.Channel, "stored", got.Stored, "seen", got.Seen, "dropped", got.Dropped, "dur", time.Since(began))
 	}
 	return nil
+}
+
+// heard tells of messages whose people cannot know it yet.
+func (x *Inbox) heard(unseen map[string]ports.Message) {
+	if x.parts.Heard == nil {
+		return
+	}
+	for _, m := range unseen {
+		x.parts.Heard(m)
+	}
 }
 
 func (x *Inbox) closing() bool {

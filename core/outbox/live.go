@@ -134,10 +134,11 @@ func (v *Live) run() {
 		case <-v.ctx.Done():
 			return
 		case <-typing.C:
-			if v.types() {
-				v.show(func(ctx context.Context) error { return v.channel.typer.Typing(ctx, v.in) })
+			next := typingEvery
+			if v.types() && !v.show(func(ctx context.Context) error { return v.channel.typer.Typing(ctx, v.in) }) {
+				next = min(typingEvery, max(typingAfter, v.wait()))
 			}
-			typing.Reset(typingEvery)
+			typing.Reset(next)
 			continue
 		case working = <-v.working:
 			continue

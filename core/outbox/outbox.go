@@ -78,9 +78,11 @@ type channel struct {
 	renderer ports.Renderer
 	typer    ports.Typer
 	drafter  ports.Drafter
+	reactor  ports.Reactor
 	inFlight chan struct{} // one slot per send
 	gate     gate
 	pace     pace
+	heard    chan struct{} // one slot per receipt
 }
 
 // sender is the goroutine that empties one conversation's outbox.
@@ -101,12 +103,13 @@ func New(ctx context.Context, store Store, leaks *guard.Leaks, log *slog.Logger)
 // Add introduces a channel under its config name, with how many sends it may
 // have in flight. Not for use while sends run.
 func (o *Outbox) Add(name string, port ports.ChannelPort, inFlight int) {
-	c := &channel{port: port, traits: port.Traits(), inFlight: make(chan struct{}, max(1, inFlight))}
+	c := &channel{port: port, traits: port.Traits(), inFlight: make(chan struct{}, max(1, inFlight)), heard: make(chan struct{}, receiptsMax)}
 	c.editor, _ = port.(ports.Editor)
 	c.uploader, _ = port.(ports.Uploader)
 	c.renderer, _ = port.(ports.Renderer)
 	c.typer, _ = port.(ports.Typer)
 	c.drafter, _ = port.(ports.Drafter)
+	c.reactor, _ = port.(ports.Reactor)
 	o.channels[name] = c
 }
 

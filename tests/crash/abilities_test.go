@@ -28,8 +28,8 @@ var interfaces = map[string]reflect.Type{
 	"Admin": reflect.TypeFor[ports.Admin](), "Artifacts": reflect.TypeFor[ports.Artifacts](), "Audit": reflect.TypeFor[ports.Audit](),
 	"ChannelPort": reflect.TypeFor[ports.ChannelPort](), "Checker": reflect.TypeFor[ports.Checker](), "Completer": reflect.TypeFor[ports.Completer](), "Drafter": reflect.TypeFor[ports.Drafter](),
 	"Editor": reflect.TypeFor[ports.Editor](), "Fates": reflect.TypeFor[ports.Fates](), "Feed": reflect.TypeFor[ports.Feed](),
-	"HTTP": reflect.TypeFor[ports.HTTP](), "Host": reflect.TypeFor[ports.Host](), "Knower": reflect.TypeFor[ports.Knower](),
-	"Leases": reflect.TypeFor[ports.Leases](), "ModelDescriber": reflect.TypeFor[ports.ModelDescriber](), "ModelPort": reflect.TypeFor[ports.ModelPort](), "Opener": reflect.TypeFor[ports.Opener](),
+	"HTTP": reflect.TypeFor[ports.HTTP](), "Hooker": reflect.TypeFor[ports.Hooker](), "Host": reflect.TypeFor[ports.Host](), "Knower": reflect.TypeFor[ports.Knower](),
+	"Leases": reflect.TypeFor[ports.Leases](), "Menu": reflect.TypeFor[ports.Menu](), "ModelDescriber": reflect.TypeFor[ports.ModelDescriber](), "ModelPort": reflect.TypeFor[ports.ModelPort](), "Opener": reflect.TypeFor[ports.Opener](),
 	"PromptSource": reflect.TypeFor[ports.PromptSource](), "Questions": reflect.TypeFor[ports.Questions](), "Reactor": reflect.TypeFor[ports.Reactor](),
 	"Receiver": reflect.TypeFor[ports.Receiver](), "Reconnector": reflect.TypeFor[ports.Reconnector](), "Records": reflect.TypeFor[ports.Records](),
 	"Registrar": reflect.TypeFor[ports.Registrar](), "Rejoiner": reflect.TypeFor[ports.Rejoiner](), "Renderer": reflect.TypeFor[ports.Renderer](), "Reporter": reflect.TypeFor[ports.Reporter](),
@@ -87,7 +87,7 @@ func TestARecorderCanDoWhatItsAdapterCan(t *testing.T) {
 		beside            []string // interfaces of the adapter that are recorded elsewhere, or that this gateway has no use for
 	}{
 		{"store", (*sqlstore.Store)(nil), (*store)(nil), []string{"Audit", "Usage"}},
-		{"channel", tg, &channel{inner: tg}, []string{"Checker"}},
+		{"channel", tg, &channel{inner: tg}, []string{"Checker", "Hooker"}},
 		{"model", (*openai.Model)(nil), (*model)(nil), []string{"ModelDescriber"}},
 		{"MCP server", srv, recordSource("", srv, nil), nil},
 		{"built-in tools", own, recordSource("", own, nil), nil},
@@ -99,7 +99,7 @@ func TestARecorderCanDoWhatItsAdapterCan(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range []string{"Receiver", "Knower", "Reporter"} {
+	for _, name := range []string{"Receiver", "Knower", "Menu", "Reporter"} {
 		if !reflect.TypeFor[*receiver]().Implements(interfaces[name]) {
 			t.Errorf("the recorded receiver is no %s", name)
 		}

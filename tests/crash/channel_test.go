@@ -12,6 +12,8 @@ type platform interface {
 	ports.Editor
 	ports.Typer
 	ports.Renderer
+	ports.Drafter
+	ports.Reactor
 }
 
 // channel records every call of a channel with these abilities.
@@ -52,6 +54,16 @@ func (c *channel) Typing(ctx context.Context, in ports.Conversation) error {
 	return c.inner.Typing(ctx, in)
 }
 
+func (c *channel) Draft(ctx context.Context, in ports.Conversation, text string) error {
+	defer c.p.call(beside + "channel.Draft")()
+	return c.inner.Draft(ctx, in, text)
+}
+
+func (c *channel) React(ctx context.Context, in ports.Conversation, id ports.MessageID, emoji string) error {
+	defer c.p.call(beside + "channel.React")()
+	return c.inner.React(ctx, in, id, emoji)
+}
+
 func (c *channel) Render(content ports.Content) ([]ports.Content, error) {
 	shows := showsOf(content)
 	if shows == preview {
@@ -67,6 +79,7 @@ type receives interface {
 	ports.Receiver
 	ports.Knower
 	ports.Reporter
+	ports.Menu
 }
 
 // receiver records what a channel calls.
@@ -104,6 +117,11 @@ func (r *receiver) Cursor(ctx context.Context) (string, error) {
 func (r *receiver) Known(ctx context.Context, m ports.Message) (bool, error) {
 	defer r.p.call("receiver.Known " + saysOf(m))()
 	return r.inner.Known(ctx, m)
+}
+
+func (r *receiver) Commands() []ports.Command {
+	defer r.p.call(beside + "receiver.Commands")()
+	return r.inner.Commands()
 }
 
 func (r *receiver) Report(err error) {
