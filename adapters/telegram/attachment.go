@@ -1,10 +1,83 @@
 package telegram
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"path"
+	"strings"
+	"time"
 
 	"dragoman/ports"
 )
+
+var _ ports.Opener = (*Channel)(nil)
+
+// Open reads a file that came with a message, of at most 20 MB
+// (https://core.telegram.org/bots/api#getfile). Its link holds the token and lives for
+// an hour: it is asked for each time and leaves no trace.
+func (c *Channel) Open(ctx context.Context, a ports.Attachment) (io.ReadCloser, error) {
+	const op = "telegram getFile"
+	var file struct {
+		Path string `json:"file_path"`
+	}
+	p := struct {
+		ID string `json:"file_id"`
+	}{a.ID}
+	err := c.api.post(ctx, "getFile", sendTimeout, p, &file)
+	var api *apiError
+	switch {
+	case errors.As(err, &api) && strings.Contains(api.Description, "file is too big"):
+		return nil, &ports.Error{Kind: ports.KindTooLarge, Op: op, Err: err}
+	case err != nil:
+		return nil, wrap(op, err)
+	case file.Path == "" || path.IsAbs(file.Path):
+		return nil, ports.Errorf(ports.KindInvalid, op, "the Bot API server keeps the file on its own disk: run it without --local")
+	}
+	body, err := c.api.download(ctx, file.Path)
+	return body, wrap("telegram file", err)
+}
+
+// download begins to read a file; whoever reads it closes it.
+func (c *client) download(ctx context.Context, file string) (io.ReadCloser, error) {
+	own := "bot" + c.token.Reveal() + "/"
+	u := strings.TrimSuffix(c.base, own) + "file/" + own + (&url.URL{Path: file}).EscapedPath()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u, nil)
+	if err != nil {
+		return nil, c.scrub(&callError{err: bare(err), stage: stageBuild})
+	}
+	res, err := c.http.Do(req)
+	if err != nil {
+		return nil, c.scrub(&callError{err: bare(err), stage: stageDial, caller: ctx.Err()})
+	}
+	if res.StatusCode == http.StatusOK {
+		return &download{res.Body, ctx}, nil
+	}
+	_ = res.Body.Close()
+	e := &apiError{Code: res.StatusCode, Description: http.StatusText(res.StatusCode), Foreign: true}
+	if res.StatusCode == http.StatusTooManyRequests {
+		e.RetryAfter = time.Second
+	}
+	return nil, e
+}
+
+// download is the body of a file, whose errors have a kind.
+type download struct {
+	io.ReadCloser
+	ctx context.Context // of the whole download
+}
+
+func (d *download) Read(into []byte) (int, error) {
+	n, err := d.ReadCloser.Read(into)
+	if err == nil || errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return n, err
+	}
+	return n, wrap("telegram file", &callError{err: fmt.Errorf("the file broke off: %w", bare(err)), stage: stageSent, caller: d.ctx.Err()})
+}
 
 // attachments lists what came with a message besides text. MIME says what it
 // is; what is no file has a MIME of our own and no ID.

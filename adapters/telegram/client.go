@@ -75,13 +75,18 @@ func (c *client) post(ctx context.Context, method string, timeout time.Duration,
 	if err != nil {
 		return &callError{err: err, stage: stageBuild}
 	}
+	return c.call(ctx, method, timeout, "application/json", bytes.NewReader(body), result)
+}
+
+// call is post for a body of any form.
+func (c *client) call(ctx context.Context, method string, timeout time.Duration, form string, body io.Reader, result any) error {
 	limit := int64(maxAnswer)
 	if method == "getUpdates" {
 		limit = maxUpdates
 	}
 	inner, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	a, err := c.roundTrip(inner, method, body, limit)
+	a, err := c.roundTrip(inner, method, form, body, limit)
 	if err != nil {
 		var call *callError
 		if errors.As(err, &call) {
@@ -100,7 +105,7 @@ func (c *client) post(ctx context.Context, method string, timeout time.Duration,
 }
 
 // roundTrip sends one request and gives the result of an answer that is ok.
-func (c *client) roundTrip(ctx context.Context, method string, body []byte, limit int64) (json.RawMessage, error) {
+func (c *client) roundTrip(ctx context.Context, method, form string, body io.Reader, limit int64) (json.RawMessage, error) {
 	var connected atomic.Bool
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn: func(httptrace.GotConnInfo) { connected.Store(true) },
@@ -111,11 +116,11 @@ func (c *client) roundTrip(ctx context.Context, method string, body []byte, limi
 		}
 		return &callError{err: err, stage: stageDial}
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+method, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+method, body)
 	if err != nil {
 		return nil, &callError{err: bare(err), stage: stageBuild}
 	}
-	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Content-Type", form)
 	res, err := c.http.Do(req)
 	if err != nil {
 		return nil, fail(bare(err))

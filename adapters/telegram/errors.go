@@ -58,13 +58,16 @@ func (e *callError) Unwrap() []error {
 	return []error{e.err}
 }
 
+// posting are the methods whose effect would be seen twice.
+var posting = []string{"sendMessage", "sendPhoto", "sendDocument", "sendVoice", "sendAudio", "sendVideo"}
+
 // wrap gives a failed call its kind; nil stays nil. op ends with the method's name.
 func wrap(op string, err error) error {
 	if err == nil {
 		return nil
 	}
 	out := &ports.Error{Op: op, Err: err}
-	once := strings.HasSuffix(op, " sendMessage") // twice would be seen
+	once := slices.Contains(posting, op[strings.LastIndexByte(op, ' ')+1:])
 	var api *apiError
 	var call *callError
 	switch {
