@@ -143,7 +143,7 @@ func (r *runner) ticket(ctx context.Context) (string, error) {
 	case left <= 0:
 		return "", &ports.Error{Kind: ports.KindRateLimited, Op: op, RetryAfter: reset,
 			Err: fmt.Errorf("discord gives the bot no more sessions for %v; something made it connect too often", reset)}
-	default:
+	case !r.asked.IsZero(): // the first one of a start is not to wait
 		wait := reset / time.Duration(left)
 		r.log.Warn("discord_sessions_scarce", "left", left, "dur", wait)
 		sleep(ctx, wait)

@@ -1,0 +1,167 @@
+package discord
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"dragoman/ports"
+	fake "dragoman/tests/fake/discord"
+)
+
+// out is a message to post, as an answer to m.
+func out(m ports.Message, text string, choices ...ports.Choice) ports.Outgoing {
+	return ports.Outgoing{
+		In: m.In, ReplyTo: m.ID, Reply: m.Reply, Nonce: string(m.ID) + text, Content: ports.Content{Text: text, Choices: choices},
+	}
+}
+
+func (r *rig) send(o ports.Outgoing) ports.MessageID {
+	r.t.Helper()
+	id, err := r.channel.Send(r.t.Context(), o)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return id
+}
+
+// shows checks what a room shows of the bot.
+func (r *rig) shows(room string, want ...string) {
+	r.t.Helper()
+	var got []string
+	for _, m := range r.server.Sent(room) {
+		got = append(got, seen(m.Text))
+	}
+	if strings.Join(got, "|") != strings.Join(want, "|") {
+		r.t.Errorf("the room shows %q, want %q", got, want)
+	}
+}
+
+// command has a person give a slash command, once Discord knows it.
+func (r *rig) command(who *fake.User, room, name string, options map[string]any) *fake.Interaction {
+	r.t.Helper()
+	r.until("the commands are registered", func() bool { names, _ := r.server.Commands(""); return len(names) > 0 })
+	i, err := who.Command(room, name, options)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return i
+}
+
+func TestACommandIsAnsweredInItsPlace(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, fake.Options{})
+	ann := r.server.User("Ann")
+	r.run()
+	i := r.command(ann, ann.DM(), "ask", map[string]any{"text": "what time is it"})
+	m := r.await(1)[0]
+	if m.Text != "what time is it" || !m.Private || m.From != ann.ID() || len(m.Reply) == 0 {
+		t.Fatalf("it came as %+v", m)
+	}
+	r.until("it is acknowledged", i.Acknowledged)
+	first := r.send(out(m, "noon"))
+	r.send(out(m, "and a second part"))
+	if again := r.send(out(m, "noon")); again != first {
+		t.Errorf("a send that is tried again gave %q, then %q", first, again)
+	}
+	r.shows(ann.DM(), "noon", "and a second part")
+	if err := r.channel.Edit(t.Context(), first, out(m, "one o'clock")); err != nil {
+		t.Fatal(err)
+	}
+	r.shows(ann.DM(), "one o'clock", "and a second part")
+	if i.Failed() {
+		t.Error("the person was told that it failed")
+	}
+}
+
+func TestACommandOfAGuildComesAsItIsTyped(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, fake.Options{})
+	ann, room := r.server.User("Ann"), r.server.Guild("Team").Channel("general")
+	r.run()
+	r.command(ann, room, "model", map[string]any{"name": "gpt"})
+	m := r.await(1)[0]
+	if m.Text != "/model gpt" || m.Private || !m.Addressed || m.In.Chat != room {
+		t.Errorf("it came as %+v", m)
+	}
+}
+
+func TestALateAnswerToACommandIsAMessage(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, fake.Options{})
+	ann := r.server.User("Ann")
+	r.run()
+	i := r.command(ann, ann.DM(), "ask", map[string]any{"text": "think long"})
+	m := r.await(1)[0]
+	r.until("it is acknowledged", i.Acknowledged)
+	r.server.Advance(16 * time.Minute)
+	r.send(out(m, "42"))
+	got := r.server.Sent(ann.DM())
+	if last := got[len(got)-1]; last.Text != "42" || last.Thinking {
+		t.Errorf("the answer is %+v", last)
+	}
+}
+
+func TestAPressIsAcknowledgedOnceItIsStored(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, fake.Options{})
+	ann := r.server.User("Ann")
+	r.run()
+	ann.Say("hello")
+	m := r.await(1)[0]
+	id := r.send(out(m, "May I?", ports.Choice{Question: "q", Field: "ok", Value: "yes", Label: "Yes"}))
+	r.inbox.Refuse(1)
+	_, message, _ := splitID(id)
+	i, err := ann.Press(ann.DM(), message, "Yes")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.inbox.AwaitRefused(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	if i.Acknowledged() {
+		t.Error("it was acknowledged before it was stored")
+	}
+	r.await(2)
+	r.until("it is acknowledged", i.Acknowledged)
+	if i.Failed() {
+		t.Error("the person was told that it failed")
+	}
+}
+
+func TestPressesDoNotWaitForHistories(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, fake.Options{})
+	c := r.crowd()
+	r.run()
+	c.talk(6)
+	c.hears(c.said)
+	m := r.inbox.Messages()[0]
+	_, message, _ := splitID(r.send(out(m, "May I?", ports.Choice{Question: "q", Field: "ok", Value: "yes", Label: "Yes"})))
+	r.server.Hang(fake.ListMessages, 4)
+	r.down()
+	c.talk(30)
+	r.server.GatewayUp(false)
+	r.until("the channel listens", func() bool { return r.server.Gateway().Connected > 0 })
+	i, err := c.people[0].Press(c.rooms[0], message, "Yes")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.until("it is acknowledged", i.Acknowledged)
+	if i.Failed() {
+		t.Error("the person was told that it failed")
+	}
+}
+
+func TestCommandsAreRegisteredOnce(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, fake.Options{})
+	for range 2 {
+		r.run()
+		r.until("they are registered", func() bool { names, _ := r.server.Commands(""); return len(names) == len(commands) })
+		r.halt()
+	}
+	if _, writes := r.server.Commands(""); writes != 1 {
+		t.Errorf("they were written %d times", writes)
+	}
+}
