@@ -34,10 +34,11 @@ const (
 type platform struct{ server *fake.Server }
 
 var (
-	_ channeltest.Grouper = (*platform)(nil)
-	_ channeltest.Noiser  = (*platform)(nil)
-	_ channeltest.Deleter = person{}
-	_ channeltest.Watcher = person{}
+	_ channeltest.Grouper  = (*platform)(nil)
+	_ channeltest.Noiser   = (*platform)(nil)
+	_ channeltest.Deleter  = person{}
+	_ channeltest.Watcher  = person{}
+	_ channeltest.Attacher = person{}
 )
 
 func (p *platform) Facts() channeltest.Facts {
@@ -156,6 +157,11 @@ func (p person) DeleteAll() error {
 	for _, m := range p.server.Sent(p.user.DM()) {
 		p.user.Delete(p.user.DM(), m.ID)
 	}
+	return nil
+}
+
+func (p person) Attach(name string, data []byte) error {
+	p.user.Post(p.user.DM(), fake.Post{Files: []fake.File{{Name: name, Content: data}}})
 	return nil
 }
 
