@@ -63,6 +63,7 @@ type Route struct {
 	Kind       RouteKind
 	Person     PersonID
 	Replace    bool      // Sight.Earlier has the Text and Attachments of Message from now on. KindInvalid: it does not wait
+	Forget     bool      // what Sight.Earlier says, in all its forms, is deleted: its rows stay, with Change as ChangeDelete
 	Question   *Question // written back: settled, or with a nearer expiry. Settling wakes its turn
 	Deliveries []Delivery
 }
@@ -177,6 +178,7 @@ type Work struct {
 	Last     string    // ID of the last finished turn, as History has it; "" = none
 	Deaths   Deaths    // of processes that had this work
 	Changed  int64     // Seq of the conversation's last message that changed another; 0 = there is none
+	Gone     int64     // of Turn, as Past.Gone
 }
 
 // Deaths counts how often a process died (a stop in order is no death) while a
@@ -209,6 +211,9 @@ type Past struct {
 	Turn  Turn
 	Inbox []Inbox
 	Steps []Step
+	// Gone is the seq of the first turn that lost a message to a deletion since this
+	// turn's first message came in; 0 = none did.
+	Gone int64
 }
 
 // Delivery is one platform message on its way out. ID is turn/step/part, or any

@@ -56,28 +56,54 @@ func (a *accepting) earlier(ctx context.Context, m *ports.Message) (*ports.Earli
 
 // rewrite does what the route of a stored message says of an earlier one.
 func (a *accepting) rewrite(ctx context.Context, s ports.Sight, r ports.Route) error {
-	if !r.Replace {
-		return nil
-	}
 	e := s.Earlier
-	if e == nil || e.Turn != "" {
+	switch {
+	case r.Forget && e == nil:
+		return fail(ports.KindInvalid, "event %s is to delete a message that there is not", s.Message.Event)
+	case r.Forget:
+		return a.forget(ctx, s)
+	case !r.Replace:
+		return nil
+	case e == nil || e.Turn != "":
 		return fail(ports.KindInvalid, "event %s is to replace a message that does not wait", s.Message.Event)
 	}
 	m := e.Message
 	m.Text, m.Attachments = s.Message.Text, s.Message.Attachments
+	if err := a.overwrite(ctx, s, e.Seq, m, 0); err != nil {
+		return err
+	}
+	return a.changedBy(ctx, s)
+}
+
+// forget leaves of a message, and of its edits, that there was one.
+func (a *accepting) forget(ctx context.Context, s ports.Sight) error {
+	rows, err := inboxRows(ctx, a.t, `WHERE i.channel = $1 AND i.message = $2`, s.Message.In.Channel, string(s.Earlier.ID))
+	if err != nil {
+		return err
+	}
+	for _, row := range rows {
+		m := row.Message
+		m.Text, m.Attachments, m.Quote, m.Change = "", nil, nil, ports.ChangeDelete
+		if err := a.overwrite(ctx, s, row.Seq, m, s.Seq); err != nil {
+			return err
+		}
+	}
+	return a.changedBy(ctx, s)
+}
+
+// overwrite changes what a message of the conversation says.
+func (a *accepting) overwrite(ctx context.Context, s ports.Sight, seq int64, m ports.Message, gone int64) error {
 	body, err := json.Marshal(m)
 	if err != nil {
 		return fail(ports.KindInvalid, "encode the message of event %s: %w", m.Event, err)
 	}
-	conv := s.Message.In.String()
-	if _, err := a.t.exec(ctx, `UPDATE inbox SET body = $3, changed = $4 WHERE conv = $1 AND seq = $2`, conv, e.Seq, string(body), s.Seq); err != nil {
-		return err
-	}
-	return a.changedBy(ctx, conv, s.Seq)
+	_, err = a.t.exec(ctx, `UPDATE inbox SET body = $3, changed = $4, gone = $5 WHERE conv = $1 AND seq = $2`,
+		s.Message.In.String(), seq, string(body), s.Seq, gone)
+	return err
 }
 
 // changedBy notes that a message changed another one of the conversation.
-func (a *accepting) changedBy(ctx context.Context, conv string, seq int64) error {
-	_, err := a.t.exec(ctx, `UPDATE conv SET changed = $2 WHERE id = $1`, conv, seq)
+func (a *accepting) changedBy(ctx context.Context, s ports.Sight) error {
+	_, err := a.t.exec(ctx, `UPDATE conv SET changed = $2 WHERE id = $1`, s.Message.In.String(), s.Seq)
 	return err
 }

@@ -65,12 +65,18 @@ func loadTurn(ctx context.Context, t *session, row turnRow, out *ports.Work) (er
 		return err
 	}
 	err = stepRows(ctx, t, func(_ string, st ports.Step) { out.Steps = append(out.Steps, st) }, `WHERE s.turn = $1 ORDER BY s.idx`, row.turn.ID)
-	if err != nil || row.turn.Question == "" {
+	if err != nil {
+		return err
+	}
+	if _, err = t.get(ctx, `SELECT `+goneSince+` FROM turn t WHERE t.id = $1`, []any{row.turn.ID}, &out.Gone); err != nil || row.turn.Question == "" {
 		return err
 	}
 	out.Question, err = questionByID(ctx, t, row.turn.Question)
 	return err
 }
+
+// goneSince is ports.Past.Gone of the turn t, as a column.
+const goneSince = `COALESCE((SELECT MIN(x.seq) FROM inbox i JOIN turn x ON x.id = i.turn WHERE i.conv = t.conv AND i.gone > t.seq AND i.gone > 0), 0)`
 
 // History reads the last finished turns of the lane, oldest first. See ports.Turns.
 func (s *Store) History(ctx context.Context, l ports.Lease, limit int) ([]ports.Past, error) {
@@ -83,15 +89,16 @@ func (s *Store) History(ctx context.Context, l ports.Lease, limit int) ([]ports.
 		if _, err := s.fence(ctx, t, l); err != nil {
 			return err
 		}
-		err := t.each(ctx, `SELECT `+turnColumns+` FROM turn t WHERE t.id IN `+last+` ORDER BY t.seq`,
+		err := t.each(ctx, `SELECT `+turnColumns+`, `+goneSince+` FROM turn t WHERE t.id IN `+last+` ORDER BY t.seq`,
 			[]any{l.In.String()}, func(scan scanner) error {
 				var row turnRow
-				if err := scan(row.dest()...); err != nil {
+				var gone int64
+				if err := scan(append(row.dest(), &gone)...); err != nil {
 					return err
 				}
 				row.turn.In = l.In
 				at[row.turn.ID] = len(out)
-				out = append(out, ports.Past{Turn: *row.unfinished()})
+				out = append(out, ports.Past{Turn: *row.unfinished(), Gone: gone})
 				return nil
 			})
 		if err != nil {

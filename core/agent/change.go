@@ -32,7 +32,29 @@ func (t *turn) refresh(w ports.Work) (reworded bool) {
 	now(t.joining)
 	reworded = now(t.taken)
 	t.changed, t.pending.Changed = w.Changed, w.Changed
+	t.gone, t.outdated = w.Gone, true
 	return reworded
+}
+
+// deletedWhole reports whether all that was said in a turn was deleted.
+func deletedWhole(inbox []ports.Inbox) bool {
+	deleted := false
+	for _, m := range inbox {
+		if m.Route != ports.RouteLane {
+			continue
+		}
+		if m.Change != ports.ChangeDelete {
+			return false
+		}
+		deleted = true
+	}
+	return deleted
+}
+
+// isStop reports whether a control message is a /stop, and no deletion.
+func isStop(m ports.Inbox) bool {
+	name, _, ok := ports.ParseCommand(m.Text)
+	return ok && name == "stop" && m.Change == ""
 }
 
 // reread follows a commit that was refused because a message it takes was changed.

@@ -22,8 +22,8 @@ const (
 
 // history keeps what models are told of the finished turns of conversations that
 // were at work lately: a long conversation is not read and decoded anew for each
-// message of it. Rows of finished turns never change, so what is kept is right as
-// long as the last finished turn is the same. The zero value is ready. Safe for
+// message of it. Rows of finished turns do not change but by what people delete, so
+// what is kept is right as long as the last finished turn and the last change are the same. The zero value is ready. Safe for
 // many goroutines.
 type history struct {
 	mu    sync.Mutex
@@ -36,14 +36,15 @@ type history struct {
 
 // remembered is what is kept of a conversation.
 type remembered struct {
-	in   ports.Conversation
-	last string // the turn it ends with
+	in      ports.Conversation
+	last    string // the turn it ends with
+	changed int64  // see ports.Work.Changed
 	recall
 	bytes int
 }
 
 // get gives what was told up to a turn, if that is known.
-func (h *history) get(in ports.Conversation, last string) (recall, bool) {
+func (h *history) get(in ports.Conversation, last string, changed int64) (recall, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	e := h.by[in]
@@ -51,7 +52,7 @@ func (h *history) get(in ports.Conversation, last string) (recall, bool) {
 		return recall{}, false
 	}
 	r := e.Value.(*remembered)
-	if r.last != last {
+	if r.last != last || r.changed != changed {
 		h.drop(e)
 		return recall{}, false
 	}
@@ -70,10 +71,10 @@ func (h *history) used(in ports.Conversation) int {
 	return 0
 }
 
-// put keeps what was told up to a turn. Nobody may change it afterwards.
-func (h *history) put(in ports.Conversation, last string, what recall) {
+// put keeps what was told up to a turn, after this change. Nobody may change it afterwards.
+func (h *history) put(in ports.Conversation, last string, changed int64, what recall) {
 	what.past = slices.Clip(what.past)
-	r := &remembered{in: in, last: last, recall: what, bytes: rememberedBytes + len(what.memo.Text)}
+	r := &remembered{in: in, last: last, changed: changed, recall: what, bytes: rememberedBytes + len(what.memo.Text)}
 	for _, p := range what.past {
 		r.bytes += toldBytes + weight(p.entries)
 		if p.trimmed != nil {

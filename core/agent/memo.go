@@ -42,10 +42,11 @@ type memoScript interface {
 
 // remember reads the conversation's finished turns, once in an activation.
 func (t *turn) remember(ctx context.Context) error {
-	if t.past != nil {
+	if t.past != nil && !t.outdated {
 		return nil
 	}
-	known, ok := t.history.get(t.lease.In, t.last)
+	t.outdated, t.fit.left = false, 0
+	known, ok := t.history.get(t.lease.In, t.last, t.changed)
 	for limit := historyPage; !ok; limit *= historyGrows {
 		list, err := guard.Read(ctx, t.leaks, "store_history", func(ctx context.Context) ([]ports.Past, error) {
 			return t.store.History(ctx, t.lease, limit)
@@ -58,7 +59,7 @@ func (t *turn) remember(ctx context.Context) error {
 	t.recall = known
 	for _, s := range t.steps { // of an activation before this one
 		var b memoBody
-		if s.Kind == ports.StepMemo && read(s, &b) == nil {
+		if s.Kind == ports.StepMemo && read(s, &b) == nil && !b.tells(t.gone) {
 			t.rest(b)
 		}
 	}
@@ -69,7 +70,7 @@ func (t *turn) remember(ctx context.Context) error {
 // ok is false where they do not reach back far enough. all: there are no more.
 func (t *turn) recollect(list []ports.Past, all bool) (r recall, ok bool) {
 	for i := len(list) - 1; i >= 0 && r.memo.V == 0; i-- {
-		r.memo = lastMemo(list[i].Steps)
+		r.memo = lastMemo(list[i].Steps, list[i].Gone)
 	}
 	upto := seqOf(r.memo.Upto)
 	reaches := all || r.memo.V > 0 && (upto == 0 || len(list) > 0 && seqOf(list[0].Turn.ID) <= upto)
@@ -93,15 +94,22 @@ func (t *turn) recollect(list []ports.Past, all bool) (r recall, ok bool) {
 	return r, reaches
 }
 
-// lastMemo is the last memo of a journal; V is 0 if it has none.
-func lastMemo(steps []ports.Step) (b memoBody) {
+// lastMemo is the last memo of a journal that may still be told; V is 0 if it has
+// none. gone is ports.Past.Gone of its turn.
+func lastMemo(steps []ports.Step, gone int64) memoBody {
 	for i := len(steps) - 1; i >= 0; i-- {
-		if steps[i].Kind == ports.StepMemo && read(steps[i], &b) == nil && b.V > 0 {
+		var b memoBody
+		if steps[i].Kind == ports.StepMemo && read(steps[i], &b) == nil && b.V > 0 && !b.tells(gone) {
 			return b
 		}
 	}
 	return memoBody{}
 }
+
+// tells reports whether a memo may tell of what was deleted after it was made, with
+// gone as of its turn: then it stands for nothing any more, and the turns that it
+// stood for are told, or summarised anew where there is no room for them.
+func (b memoBody) tells(gone int64) bool { return b.Text != "" && gone > 0 && gone <= seqOf(b.Upto) }
 
 // rest lets a memo stand for the turns up to the one that it names.
 func (t *turn) rest(b memoBody) {
@@ -115,13 +123,13 @@ func (t *turn) rest(b memoBody) {
 
 // keep remembers the turn, now that it is finished, for the next one.
 func (t *turn) keep() {
-	if t.past == nil {
+	if t.past == nil || t.outdated {
 		return
 	}
 	r := t.recall
 	r.used = t.fit.used
 	r.past = append(slices.Clone(t.past), t.toldOf(t.id, t.taken, t.steps))
-	t.history.put(t.lease.In, t.id, r)
+	t.history.put(t.lease.In, t.id, t.changed, r)
 }
 
 // replied is the row of a reply, and takes in what it tells of its prompt's size.

@@ -169,7 +169,7 @@ func (t *turn) toldOf(turn string, inbox []ports.Inbox, steps []ports.Step) told
 			p.asked = b.At
 		}
 	}
-	if commandOf(inbox) != "" {
+	if commandOf(inbox) != "" || deletedWhole(inbox) {
 		return p // it is no part of what was said
 	}
 	list := entries(inbox, steps)
@@ -239,7 +239,7 @@ func said(inbox []ports.Inbox, notes map[place]fileNote, which func(ports.Inbox)
 	var lines []string
 	var blocks []ports.Block
 	for _, m := range inbox {
-		if m.Route != ports.RouteLane || !which(m) || isCommand(m) {
+		if m.Route != ports.RouteLane || !which(m) || isCommand(m) || m.Change == ports.ChangeDelete {
 			continue
 		}
 		files, shown := attached(m, notes)

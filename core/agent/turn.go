@@ -47,6 +47,8 @@ type turn struct {
 	idle        bool                 // began with a stop and has nothing to stop
 	givenUp     bool                 // too many processes died of it
 	changed     int64                // what it goes by has no later change than this
+	gone        int64                // see ports.Work.Gone
+	outdated    bool                 // what is known of the turns before has changed since
 	behind      int64                // the last message that waited when it began anew; 0 = it goes on
 	old         age                  // how old is what it is about to do
 	last        string               // the last finished turn before it
@@ -64,12 +66,13 @@ type ending struct {
 	outcome ports.Outcome
 	text    string // what the person is told
 	kind    string // of a failure, for the journal
+	silent  bool   // nobody waits to be told anything
 }
 
 // open makes the activation of the conversation's unfinished turn, or of a new
 // one that takes the leading messages of one person.
 func (a *Agent) open(l ports.Lease, w ports.Work, news <-chan struct{}) *turn {
-	t := &turn{Agent: a, lease: l, news: news, last: w.Last, changed: w.Changed, givenUp: w.Deaths.Fatal(), rulings: map[int]ports.Ruling{}}
+	t := &turn{Agent: a, lease: l, news: news, last: w.Last, changed: w.Changed, gone: w.Gone, givenUp: w.Deaths.Fatal(), rulings: map[int]ports.Ruling{}}
 	if w.Turn != nil {
 		t.id, t.person, t.taken, t.steps = w.Turn.ID, w.Turn.Person, w.Taken, w.Steps
 		if q := w.Question; q != nil && a.asker.Current(*q, len(t.steps)) {
@@ -112,6 +115,7 @@ func (t *turn) unbutton() {
 }
 
 // own are the messages that wait and are this person's, up to a stop or a command.
+// One that was deleted is nothing to anybody.
 func own(waiting []ports.Inbox, person ports.PersonID) []ports.Inbox {
 	var list []ports.Inbox
 	for _, m := range waiting {
@@ -120,6 +124,9 @@ func own(waiting []ports.Inbox, person ports.PersonID) []ports.Inbox {
 		}
 		if m.Route != ports.RouteLane || isCommand(m) {
 			break
+		}
+		if m.Change == ports.ChangeDelete {
+			continue
 		}
 		list = append(list, m)
 	}
@@ -183,6 +190,8 @@ func (t *turn) run(ctx context.Context) (end ending, err error) {
 		switch {
 		case err != nil:
 			return t.failed(err), nil
+		case t.idle && !isStop(t.taken[0]):
+			return ending{outcome: ports.OutcomeAnswered, silent: true}, nil // what was deleted was answered meanwhile
 		case t.idle:
 			return ending{outcome: ports.OutcomeAnswered, text: textIdle}, nil
 		case t.givenUp:
@@ -195,6 +204,8 @@ func (t *turn) run(ctx context.Context) (end ending, err error) {
 		case t.interrupted:
 			t.cancelOpen(r, textOverridden, textNotBegun)
 			return ending{outcome: ports.OutcomeSuperseded, text: textInterruptedBy}, nil
+		case len(t.steps) == 0 && deletedWhole(t.taken):
+			return ending{outcome: ports.OutcomeStopped, silent: true}, nil
 		case commandOf(t.taken) != "":
 			if end, err = t.obey(ctx, commandOf(t.taken)); err == nil {
 				return end, nil
@@ -281,10 +292,15 @@ func (t *turn) reply(ctx context.Context) (ending, error) {
 // finish ends the turn in one commit, with what the person is told.
 func (t *turn) finish(ctx context.Context, end ending) error {
 	final := finalBody{V: bodyVersion, Kind: end.kind}
+	if end.silent && t.live.Close() != "" {
+		end.silent, end.text = false, textStopped // it has been seen at work
+	}
 	if end.outcome != ports.OutcomeAnswered || t.idle || commandOf(t.taken) != "" {
 		final.Text = end.text
 	}
-	t.deliver(strconv.Itoa(len(t.steps)), ports.Content{Text: end.text}, "")
+	if !end.silent {
+		t.deliver(strconv.Itoa(len(t.steps)), ports.Content{Text: end.text}, "")
+	}
 	t.add(ports.StepFinal, 0, final)
 	return t.commit(ctx, func(ctx context.Context, c ports.Change) error { return t.store.Finish(ctx, t.lease, c, end.outcome) })
 }

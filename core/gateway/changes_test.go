@@ -20,6 +20,29 @@ func (c *chat) edit(t *testing.T, from string, id ports.MessageID, text string) 
 	c.receive(t, ports.Message{From: from, Name: from, Private: true, ID: id, Change: ports.ChangeEdit, Text: text})
 }
 
+// deletes delivers that the message with this id is gone, as a platform does that
+// does not say who deleted it.
+func (c *chat) deletes(t *testing.T, chat string, id ports.MessageID) {
+	t.Helper()
+	c.receive(t, ports.Message{In: ports.Conversation{Chat: chat}, ID: id, Change: ports.ChangeDelete})
+}
+
+// forget replies with /forget to the message with this id.
+func (c *chat) forget(t *testing.T, from string, id ports.MessageID) {
+	t.Helper()
+	c.receive(t, ports.Message{From: from, Name: from, Private: true, ReplyTo: id, Text: "/forget"})
+}
+
+// heard is what the model was told last, a line for each entry.
+func (m *model) heard() []string {
+	asked := m.asked()
+	var list []string
+	for _, e := range asked[len(asked)-1].Entries {
+		list = append(list, string(e.Role)+" "+e.Text)
+	}
+	return list
+}
+
 // lasts has each reply take so long that something can happen meanwhile.
 func lasts(d time.Duration) func(context.Context) {
 	return func(ctx context.Context) {

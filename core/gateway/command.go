@@ -67,6 +67,7 @@ func (g *Gateway) commandLines() []string {
 	list := []string{
 		"/stop stops what I am doing",
 		"/new begins a new conversation: I no longer look at what was said before",
+		"/forget, as a reply to a message of yours, has me forget what it says",
 		"/compact makes a summary of what was said so far",
 		"/status says what I am at, and how this conversation is set",
 		"/tools lists the tools I can use here",

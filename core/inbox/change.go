@@ -11,7 +11,13 @@ import (
 // admitChange admits an edit. Whoever is a stranger by now is told nothing: what
 // they edit is not a message that they wrote just now. In a group it speaks to the
 // bot if the message did.
+//
+// A deletion needs no admission: the platform let somebody delete the message, and
+// seldom says who.
 func (x *Inbox) admitChange(ctx context.Context, m ports.Message) (Verdict, error) {
+	if m.Change == ports.ChangeDelete {
+		return Verdict{}, nil
+	}
 	m.Addressed = true
 	known, err := guard.Read(ctx, x.leaks, "known", func(ctx context.Context) (bool, error) { return x.parts.Known(ctx, m) })
 	if err != nil || !known {
@@ -26,12 +32,70 @@ func (x *Inbox) admitChange(ctx context.Context, m ports.Message) (Verdict, erro
 func edited(s ports.Sight, v Verdict) ports.Route {
 	e, m := s.Earlier, s.Message
 	switch {
-	case e == nil, e.Person != v.Person, e.From != m.From, sameWords(e.Now, m):
+	case e == nil, e.Change == ports.ChangeDelete, e.Person != v.Person, e.From != m.From, sameWords(e.Now, m):
 		return ports.Route{Drop: true}
 	case e.Turn == "":
 		return ports.Route{Kind: ports.RouteReply, Person: v.Person, Replace: true}
 	}
 	return ports.Route{Drop: true}
+}
+
+// deleted routes a deletion that the platform tells of.
+func deleted(s ports.Sight, asks Asks, edit func(ports.Question) []ports.Delivery) ports.Route {
+	if s.Earlier == nil || s.Earlier.Change == ports.ChangeDelete {
+		return ports.Route{Drop: true}
+	}
+	return tombstone(s, s.Earlier.Person, asks, edit)
+}
+
+// tombstone has the earlier message forgotten. A turn that works on it ends as by a
+// stop of its person.
+func tombstone(s ports.Sight, person ports.PersonID, asks Asks, edit func(ports.Question) []ports.Delivery) ports.Route {
+	e := s.Earlier
+	r := ports.Route{Kind: ports.RouteReply, Person: person, Forget: true}
+	if !e.Running {
+		return r
+	}
+	r.Kind, r.Person = ports.RouteControl, e.Person
+	if s.Open != nil && s.Turn != nil && s.Open.Turn == s.Turn.ID {
+		if stop, ok := asks.Stopped(s, e.Person, edit); ok {
+			r.Question, r.Deliveries = stop.Question, stop.Deliveries
+		}
+	}
+	return r
+}
+
+// What the person reads of a /forget.
+const (
+	textForgetHow     = "Reply with /forget to a message of yours, and I forget what it says: I do not look at it any more."
+	textForgetNothing = "I cannot forget that: it is no message that you wrote to me. Reply with /forget to a message of yours."
+	textForgotYours   = "Only the person who wrote that, or an admin, can have me forget it."
+	textForgotBefore  = "I have forgotten that already."
+	textForgotten     = "I have forgotten that message."
+)
+
+// isForget reports whether a message is /forget.
+func isForget(m ports.Message) bool {
+	name, _, ok := ports.ParseCommand(m.Text)
+	return ok && name == "forget"
+}
+
+// forget routes a /forget, which stands for a deletion where the platform tells of none.
+func forget(s ports.Sight, v Verdict, asks Asks, edit func(ports.Question) []ports.Delivery, render Render) ports.Route {
+	e := s.Earlier
+	switch {
+	case s.Message.ReplyTo == "":
+		return reply(s, v, textForgetHow, render)
+	case e == nil:
+		return reply(s, v, textForgetNothing, render)
+	case e.Change == ports.ChangeDelete:
+		return reply(s, v, textForgotBefore, render)
+	case e.Person != v.Person && v.Role != ports.RoleAdmin:
+		return reply(s, v, textForgotYours, render)
+	}
+	r := tombstone(s, v.Person, asks, edit)
+	r.Deliveries = append(r.Deliveries, reply(s, v, textForgotten, render).Deliveries...)
+	return r
 }
 
 // sameWords reports whether two forms of a message say the same.

@@ -215,7 +215,7 @@ func (r *receiver) Receive(ctx context.Context, b ports.Batch) (err error) {
 	kept := make([]ports.Message, 0, len(b.Messages))
 	for _, m := range b.Messages {
 		m.In.Channel = r.channel
-		if m.Event == "" || m.From == "" || m.In.Chat == "" || m.Change != "" && m.ID == "" {
+		if m.Event == "" || m.From == "" && m.Change != ports.ChangeDelete || m.In.Chat == "" || m.Change != "" && m.ID == "" {
 			r.inbox.log.Warn("message_without_sender_dropped", "channel", r.channel, "chat", m.In.Chat)
 			continue
 		}

@@ -26,6 +26,9 @@ func Matcher(asks Asks, render Render) func(ports.Sight, Verdict) ports.Route {
 		if m.Change == ports.ChangeEdit {
 			return edited(s, v)
 		}
+		if m.Change == ports.ChangeDelete {
+			return deleted(s, asks, edit)
+		}
 		if stopPressed(m) {
 			// A turn of which nothing is recorded yet is known by what waits.
 			if s.Turn == nil && s.Waiting() == 0 || s.Turn != nil && s.Turn.ID != m.In.String()+"#"+m.Choice.Value {
@@ -41,6 +44,9 @@ func Matcher(asks Asks, render Render) func(ports.Sight, Verdict) ports.Route {
 		}
 		if isStop(m) {
 			return stop(s, v, asks, edit, render)
+		}
+		if isForget(m) {
+			return forget(s, v, asks, edit, render)
 		}
 		if r, ok := asks.Message(s, v.Person, time.Now(), edit); ok {
 			return r

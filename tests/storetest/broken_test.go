@@ -287,6 +287,8 @@ func (s *flawed) obeys(at *ports.Sight, r *ports.Route) {
 		}
 	case "forgets a replacement":
 		r.Replace = false
+	case "keeps what is deleted":
+		r.Forget = false
 	case "lets a reply wait for a turn":
 		if r.Kind == ports.RouteReply {
 			r.Kind = ports.RouteLane

@@ -33,6 +33,8 @@ func (s *flawed) Load(ctx context.Context, l ports.Lease) (ports.Work, error) {
 		if s.ending[l.In] {
 			return ports.Work{}, ports.Errorf(ports.KindFenced, "load", "released")
 		}
+	case "forgets what the running turn lost":
+		w.Gone = 0
 	case "forgets the last turn":
 		w.Last = ""
 	case "keeps a replaced preview":
@@ -139,6 +141,10 @@ func (s *flawed) History(ctx context.Context, l ports.Lease, limit int) ([]ports
 	switch s.flaw {
 	case "reads the first turns as history":
 		got = got[:min(len(got), asked)]
+	case "forgets what the turns lost":
+		for i := range got {
+			got[i].Gone = 0
+		}
 	case "reads history backwards":
 		slices.Reverse(got)
 	case "forgets the messages of history":

@@ -81,6 +81,9 @@ var earlierCatches = []catch{
 	{"earlier/what waits can be replaced", "forgets a replacement", "the message is"},
 	{"earlier/what waits can be replaced", "lets a reply wait for a turn", "waiting are [1 2 3]"},
 	{"earlier/nobody takes what was changed since they read it", "takes what was changed since", "take a message that was changed since: got error <nil>"},
+	{"earlier/what is deleted is gone in all its forms", "keeps what is deleted", "after it the work is"},
+	{"earlier/a turn knows who lost a message since", "forgets what the running turn lost", "know of [2 2 0]"},
+	{"earlier/a turn knows who lost a message since", "forgets what the turns lost", "know of [0 0 2]"},
 }
 
 var deathCatches = []catch{

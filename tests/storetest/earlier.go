@@ -18,6 +18,11 @@ func replaces(ports.Sight) ports.Route {
 	return ports.Route{Kind: ports.RouteReply, Person: ann, Replace: true}
 }
 
+// forgets routes a deletion.
+func forgets(ports.Sight) ports.Route {
+	return ports.Route{Kind: ports.RouteReply, Person: ann, Forget: true}
+}
+
 func earlierRules() []Rule {
 	return []Rule{
 		rule("earlier/sight shows the message that is changed or replied to", "what becomes of an edit hangs on what became of its message", func(t *trial) {
@@ -93,6 +98,67 @@ func earlierRules() []Rule {
 			t.ok(t.Record(t.ctx, l, c), "take it as it is now")
 			c.Changed = 0
 			t.ok(t.Record(t.ctx, l, c), "the same again, whatever it goes by")
+		}),
+		rule("earlier/what is deleted is gone in all its forms", "a person deletes what nobody shall read any more, whatever became of it before", func(t *trial) {
+			in := room("a")
+			m := t.message(in, "secret")
+			m.Attachments, m.Quote = []ports.Attachment{{ID: "secret"}}, &ports.Quote{Text: "secret"}
+			l := t.accept(always(ports.RouteLane), m, t.message(in, "second")).Leases[0]
+			turn := t.begin(l, 1)
+			t.accept(always(ports.RouteLane), t.edit(m, "secret edit"))
+			d := t.message(in, "")
+			d.ID, d.From, d.Change = m.ID, "", ports.ChangeDelete
+			t.want(len(t.accept(forgets, d).Leases) == 1, "nobody is told of the deletion")
+			w := t.load(l)
+			t.want(len(w.Taken) == 1 && slices.Equal(seqs(w.Waiting), []int64{2, 3}) && w.Changed == 4, "after it the work is %+v", w)
+			for _, got := range []ports.Inbox{w.Taken[0], w.Waiting[1]} {
+				t.want(got.Text == "" && got.Attachments == nil && got.Quote == nil && got.Change == ports.ChangeDelete && got.Changed == 4 && got.ID == m.ID && got.From == "7", "what was deleted is %+v", got)
+			}
+			t.want(w.Waiting[0].Text == "second", "what was not deleted is %+v", w.Waiting[0])
+			t.finish(l, turn, 1)
+			h, err := t.History(t.ctx, l, 10)
+			t.want(err == nil && len(h) == 1 && h[0].Inbox[0].Change == ports.ChangeDelete && h[0].Inbox[0].Text == "", "the history is %+v (%v)", h, err)
+			again := t.edit(m, "secret again")
+			t.accept(func(s ports.Sight) ports.Route {
+				t.want(s.Earlier != nil && s.Earlier.Change == ports.ChangeDelete, "an edit of what was deleted saw %+v", s.Earlier)
+				return ports.Route{Drop: true}
+			}, again)
+			stray := t.message(in, "x")
+			stray.Change = ports.ChangeDelete
+			_, err = t.Accept(t.ctx, source(), ports.Batch{Messages: []ports.Message{stray}}, forgets)
+			t.kind(err, ports.KindInvalid, "delete what was never there")
+		}),
+		rule("earlier/a turn knows who lost a message since", "a summary that tells of what is deleted by now must be found out, however far back that is", func(t *trial) {
+			in := room("a")
+			m := []ports.Message{t.message(in, "1"), t.message(in, "2"), t.message(in, "3")}
+			l := t.accept(always(ports.RouteLane), m...).Leases[0]
+			for seq := range int64(3) {
+				t.begin(l, seq+1)
+				if seq < 2 {
+					t.finish(l, ports.TurnID(in, seq+1), 1)
+				}
+			}
+			gone := func(want ...int64) {
+				h, err := t.History(t.ctx, l, 10)
+				t.ok(err, "history")
+				var got []int64
+				for _, p := range h {
+					got = append(got, p.Gone)
+				}
+				got = append(got, t.load(l).Gone)
+				t.want(slices.Equal(got, want), "the turns, and the one that runs, know of %v, want %v", got, want)
+			}
+			gone(0, 0, 0)
+			for i, first := range []int64{2, 1} {
+				d := t.message(in, "")
+				d.ID, d.Change = m[1-i].ID, ports.ChangeDelete
+				t.accept(forgets, d)
+				gone(first, first, first)
+			}
+			t.finish(l, ports.TurnID(in, 3), 1)
+			l = t.say(in, 1)
+			t.begin(l, 6)
+			gone(1, 1, 1, 0)
 		}),
 	}
 }
