@@ -34,7 +34,6 @@ func refuse(status, code int, message string) reply {
 // (https://docs.discord.com/developers/topics/opcodes-and-status-codes#json).
 var (
 	noRoute         = refuse(http.StatusNotFound, 0, "404: Not Found")
-	noMethod        = refuse(http.StatusMethodNotAllowed, 0, "405: Method Not Allowed")
 	unauthorized    = refuse(http.StatusUnauthorized, 0, "401: Unauthorized")
 	badAgent        = refuse(http.StatusForbidden, 40333, "internal network error")
 	badJSON         = refuse(http.StatusBadRequest, 50109, "The request body contains invalid JSON.")
@@ -55,7 +54,6 @@ var (
 	cannotDM        = refuse(http.StatusForbidden, 50007, "Cannot send messages to this user")
 	missingRight    = refuse(http.StatusForbidden, 50013, "Missing Permissions")
 	badWebhookToken = refuse(http.StatusUnauthorized, 50027, "Invalid Webhook Token")
-	systemMessage   = refuse(http.StatusForbidden, 50021, "Cannot execute action on a system message")
 	threadArchived  = refuse(http.StatusBadRequest, 50083, "Thread is archived")
 	threadExists    = refuse(http.StatusBadRequest, 160004, "A thread has already been created for this message")
 	manyReactions   = refuse(http.StatusForbidden, 30010, "Maximum number of reactions reached (20)")
