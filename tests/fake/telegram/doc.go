@@ -12,7 +12,17 @@
 // a quote, anything inside of code, more than a hundred) are refused, and
 // parse_mode is refused because it is not implemented.
 //
-// Tests act as people through [User] and break things through [Server.Fail],
-// [Server.Delay], [Server.Cut] and [Server.Hang]. The state lives in the test's
+// Nor does it take a field that Telegram would ignore (of a button, a reply, a list
+// of updates) or a file that Telegram would show as one of another kind. It does not do
+// everything: files are not fetched from URLs, and rich messages are read roughly.
+//
+// What is not documented is what other bots were told by the platform (TEXTDRAFT_PEER_INVALID,
+// say); where nobody knows the words, the description begins with "fake telegram".
+// npm's grammY and its types are the witnesses that bots see here what they
+// would see there.
+//
+// Tests act as people through [User] and [Group], look through [Server.Sent] and
+// [Server.Transcript], and break things through [Server.Fail], [Server.Flood],
+// [Server.Delay], [Server.Cut], [Server.Break], [Server.Lose] and [Server.Hang]. The state lives in the test's
 // own process, so it outlives a gateway that is killed.
 package telegram

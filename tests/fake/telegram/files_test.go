@@ -114,8 +114,8 @@ func TestAFileOfAPersonIsDownloaded(t *testing.T) {
 
 func TestGetFileRefuses(t *testing.T) {
 	s := start(t, Options{})
-	s.User(7, "Ann").Post(Post{File: &File{Kind: "document", Name: "big.iso", Size: maxDownload + 1}})
-	s.User(7, "Ann").Post(Post{File: &File{Kind: "document", Name: "ok.iso", Size: maxDownload}})
+	s.User(7, "Ann").Post(Post{File: &File{Kind: "document", Name: "big.iso", Size: 20<<20 + 1}})
+	s.User(7, "Ann").Post(Post{File: &File{Kind: "document", Name: "ok.iso", Size: 20 << 20}})
 	ms := received(t, s)
 	if a := call(t, s, "getFile", "file_id", ms[0].Document.ID); a.Code != 400 || !strings.Contains(a.Description, "file is too big") {
 		t.Errorf("20 MB and a byte: %+v", a)

@@ -15,6 +15,9 @@ func TestPeopleEditAndReactAndQuote(t *testing.T) {
 	ann.Edit(said, "hello /stop")
 	call(t, s, "sendMessage", "chat_id", "7", "text", "😀 good morning")
 	ann.Post(Post{ReplyTo: 2, Quote: "good", Text: "how so?"})
+	if list := string(call(t, s, "getUpdates").Result); strings.Count(list, `"edited_message"`) != 1 {
+		t.Errorf("an edit is not told as one: %s", list)
+	}
 	ms := received(t, s)
 	if ms[1].ID != said || ms[1].Text != "hello /stop" || ms[1].EditDate == 0 || len(ms[1].Entities) != 1 || ms[1].Date != ms[0].Date {
 		t.Errorf("an edit came as %+v", ms[1])
