@@ -56,7 +56,7 @@ type channelInfo struct {
 	LastID     *string     `json:"last_message_id"`
 	Flags      int         `json:"flags"`
 	GuildID    string      `json:"guild_id,omitempty"`
-	Name       *string     `json:"name,omitempty"`
+	Name       *string     `json:"name"` // null in a DM
 	ParentID   *string     `json:"parent_id,omitempty"`
 	Position   *int        `json:"position,omitempty"`
 	Topic      *string     `json:"topic,omitempty"`
@@ -275,7 +275,7 @@ func (s *Server) guildObject(g *guild) map[string]any {
 		"explicit_content_filter": 0, "emojis": []any{}, "features": []string{}, "mfa_level": 0, "application_id": nil,
 		"system_channel_id": nil, "system_channel_flags": 0, "rules_channel_id": nil, "vanity_url_code": nil, "description": nil,
 		"banner": nil, "premium_tier": 0, "preferred_locale": "en-US", "public_updates_channel_id": nil, "nsfw_level": 0,
-		"premium_progress_bar_enabled": false, "safety_alerts_channel_id": nil, "stickers": []any{},
+		"premium_progress_bar_enabled": false, "safety_alerts_channel_id": nil, "hub_type": nil, "incidents_data": nil, "stickers": []any{},
 		"roles": []any{map[string]any{
 			"id": g.id, "name": "@everyone", "color": 0, "colors": map[string]any{"primary_color": 0, "secondary_color": nil, "tertiary_color": nil},
 			"hoist": false, "position": 0, "permissions": bits(everything), "managed": false, "mentionable": false, "flags": 0,

@@ -30,7 +30,7 @@ func (s *Server) Gateway() GatewayStats {
 	g := &s.gate
 	st := GatewayStats{g.connects, g.identifies, g.resumes, g.refused, g.beats, 0, len(g.sessions)}
 	for l := range g.links {
-		if l.session != nil && !l.held {
+		if l.session != nil && l.open && !l.held {
 			st.Connected++
 		}
 	}
@@ -131,7 +131,10 @@ func (s *Server) everyLink(do func(*link)) {
 // cutAll breaks every connection: nothing is sent any more from now on. s.mu is held.
 func (s *Server) cutAll() {
 	for l := range s.gate.links {
-		l.deaf = true
+		l.deaf, l.open = true, false
+		if l.session != nil {
+			l.session.left = s.now()
+		}
 		s.idle.Go(func() { _ = l.ws.CloseNow() })
 	}
 }

@@ -180,12 +180,17 @@ func (s *Server) read(ctx context.Context, l *link) {
 	code := websocket.CloseStatus(err)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	l.open = false
 	delete(s.gate.links, l)
+	wasCut := !l.open
+	l.open = false
 	if l.session == nil || l.session.link != l {
 		return
 	}
-	l.session.link, l.session.left = nil, s.now()
+	l.session.link = nil
+	if wasCut {
+		return
+	}
+	l.session.left = s.now()
 	if code == websocket.StatusNormalClosure || code == websocket.StatusGoingAway {
 		delete(s.gate.sessions, l.session.id) // the client said goodbye: nothing to resume
 	}

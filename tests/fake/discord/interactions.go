@@ -348,7 +348,7 @@ func (u *User) Press(channel, messageID, button string) (*Interaction, error) {
 				return nil, fmt.Errorf("fake discord: the button %q is disabled", button)
 			}
 			in := &interaction{kind: interactionPress, user: u.user, ch: ch, pressed: m}
-			u.s.interact(in, map[string]any{"custom_id": *b.CustomID, "component_type": b.Type, "id": b.ID})
+			u.s.interact(in, map[string]any{"custom_id": *b.CustomID, "component_type": b.Type})
 			return &Interaction{u.s, in}, nil
 		}
 	}

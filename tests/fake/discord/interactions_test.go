@@ -192,7 +192,7 @@ func TestAnAnswerToACommandIsSeenByAll(t *testing.T) {
 	if a.status != 200 || !strings.Contains(string(a.body), `"content":"because"`) {
 		t.Fatalf("%d %s", a.status, a.body)
 	}
-	if m := k.message("MESSAGE_CREATE"); m.Type != typeCommand || m.Meta == nil || m.Meta.Name != "ask" || m.WebhookID != BotID {
+	if m := k.message("MESSAGE_CREATE"); m.Type != typeCommand || m.Meta == nil || m.Meta.ID != in.ID() || m.WebhookID != BotID {
 		t.Errorf("%+v", m)
 	}
 	want := "  ┌ ann used /ask\ndragoman-test: because\n"

@@ -125,10 +125,9 @@ func (s *Server) beginSession(l *link, id identify) {
 		guilds = []any{}
 	}
 	n.append("READY", map[string]any{
-		"v": l.version, "user": s.me(), "guilds": guilds, "session_id": n.id, "session_type": "normal",
+		"v": l.version, "user": s.me(), "guilds": guilds, "session_id": n.id,
 		"resume_gateway_url": s.gatewayURL(), "shard": []int{n.shard, n.shards},
-		"application":      map[string]any{"id": BotID, "flags": s.appFlags(), "flags_new": strconv.Itoa(s.appFlags())},
-		"private_channels": []any{}, "presences": []any{}, "relationships": []any{}, "user_settings": map[string]any{}, "_trace": []string{"fake"},
+		"application": map[string]any{"id": BotID, "flags": s.appFlags(), "flags_new": strconv.Itoa(s.appFlags())},
 	})
 	if n.intents&intentGuilds == 0 {
 		return

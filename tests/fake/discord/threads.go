@@ -220,9 +220,11 @@ func (s *Server) DeleteChannel(id string) {
 		}
 	}
 	delete(s.channels, id)
-	event := "CHANNEL_DELETE"
-	if c.isThread() {
-		event = "THREAD_DELETE"
+	if !c.isThread() {
+		s.dispatch("CHANNEL_DELETE", intentGuilds, c, func(*session) any { return c.info })
+		return
 	}
-	s.dispatch(event, intentGuilds, c, func(*session) any { return c.info })
+	s.dispatch("THREAD_DELETE", intentGuilds, c, func(*session) any {
+		return map[string]any{"id": c.info.ID, "guild_id": c.info.GuildID, "parent_id": c.info.ParentID, "type": c.info.Type}
+	})
 }

@@ -73,7 +73,7 @@ type interactionMeta struct {
 	Type    int               `json:"type"`
 	User    user              `json:"user"`
 	Owners  map[string]string `json:"authorizing_integration_owners"`
-	Name    string            `json:"name,omitempty"`
+	Name    string            `json:"-"`
 	Origin  string            `json:"original_response_message_id,omitempty"`
 	Pressed string            `json:"interacted_message_id,omitempty"`
 }
