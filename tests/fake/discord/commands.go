@@ -232,7 +232,7 @@ func (u *User) Command(channel, name string, options map[string]any) (*Interacti
 	u.s.mu.Lock()
 	defer u.s.mu.Unlock()
 	ch := u.s.mustChannel(channel)
-	c := u.s.commandHere(ch, name)
+	c := u.s.commandHere(ch, name, commandSlash)
 	if c == nil {
 		return nil, fmt.Errorf("fake discord: there is no command /%s", name)
 	}
@@ -262,11 +262,31 @@ func (u *User) Command(channel, name string, options map[string]any) (*Interacti
 	return &Interaction{u.s, in}, nil
 }
 
+// CommandOn uses a command of a message's menu.
+func (u *User) CommandOn(channel, messageID, name string) (*Interaction, error) {
+	u.s.mu.Lock()
+	defer u.s.mu.Unlock()
+	ch := u.s.mustChannel(channel)
+	c := u.s.commandHere(ch, name, commandOnText)
+	if c == nil {
+		return nil, fmt.Errorf("fake discord: the menu of messages has no %q", name)
+	}
+	m := ch.mustMessage(messageID)
+	in := &interaction{kind: interactionCommand, user: u.user, ch: ch, name: name}
+	data := map[string]any{
+		"id": c.ID, "name": name, "type": commandOnText, "target_id": m.ID,
+		// It comes with its content, whatever the intents.
+		"resolved": map[string]any{"messages": map[string]any{m.ID: u.s.view(m, view{target: true})}},
+	}
+	u.s.interact(in, data)
+	return &Interaction{u.s, in}, nil
+}
+
 // commandHere is what people in a channel get by a name. s.mu is held.
-func (s *Server) commandHere(ch *channel, name string) *command {
+func (s *Server) commandHere(ch *channel, name string, kind int) *command {
 	for _, place := range []string{ch.info.GuildID, ""} {
 		for i, c := range s.commands[place] {
-			if c.Name == name && c.Type == commandSlash {
+			if c.Name == name && c.Type == kind {
 				return &s.commands[place][i]
 			}
 		}

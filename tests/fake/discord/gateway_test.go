@@ -426,6 +426,52 @@ func TestWhatPeopleDoIsToldAsDiscordTellsIt(t *testing.T) {
 	}
 }
 
+func TestOfAChannelThatTheBotMayNotSeeItHearsNothing(t *testing.T) {
+	s := start(t, Options{})
+	ann := s.User("ann")
+	room := s.Guild("Team").Channel("general")
+	k := dial(t, s)
+	k.enter(s, usual)
+	said := ann.SayIn(room, "seen")
+	k.message("MESSAGE_CREATE")
+	thread := ann.Thread(room, said, "Talk")
+	for range 3 {
+		k.next()
+	}
+	s.Deny(room, ViewChannel)
+	ann.SayIn(room, "unseen")
+	ann.SayIn(thread, "unseen too")
+	ann.Say("in private")
+	if m := k.message("MESSAGE_CREATE"); m.Content != "in private" {
+		t.Errorf("the bot heard %q", m.Content)
+	}
+}
+
+func TestWhereTheIntentIsOffTheHistoryIsEmptyToo(t *testing.T) {
+	s := start(t, Options{NoMessageContent: true})
+	ann := s.User("ann")
+	room := s.Guild("Team").Channel("general")
+	said := ann.SayIn(room, "among us")
+	ann.SayIn(room, s.Mention()+" hi")
+	var list []message
+	ask(t, s, "GET", "/channels/"+room+"/messages", "").into(t, &list)
+	if len(list) != 2 || list[0].Content == "" || list[1].Content != "" {
+		t.Errorf("%+v", list)
+	}
+	ask(t, s, "PUT", "/applications/"+BotID+"/commands", `[{"name":"Ask about this","type":3}]`)
+	k := dial(t, s)
+	k.enter(s, intentGuilds)
+	if _, err := ann.CommandOn(room, said, "Ask about this"); err != nil {
+		t.Fatal(err)
+	}
+	if e := k.next(); e.Type != "INTERACTION_CREATE" || !strings.Contains(string(e.Data), "among us") {
+		t.Errorf("what a command points to is hidden: %s", e.Data)
+	}
+	if _, err := ann.CommandOn(room, said, "ask"); err == nil {
+		t.Error("a command that is none was used")
+	}
+}
+
 // waitFor polls until what is asked for is so.
 func waitFor(t *testing.T, so func() bool) {
 	t.Helper()

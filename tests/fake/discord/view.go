@@ -7,6 +7,7 @@ import "slices"
 type view struct {
 	content bool
 	gateway bool
+	target  bool // somebody pointed the bot to it
 }
 
 var viewREST = view{content: true}
@@ -17,7 +18,7 @@ func (s *Server) view(m *message, v view) message {
 	if s.opts.NoMessageContent {
 		v.content = false
 	}
-	if !v.content && !s.forBot(m) {
+	if !v.content && !v.target && !s.forBot(m) {
 		out.Content, out.Attachments, out.Embeds, out.Components = "", []*attachment{}, []any{}, []component{}
 	}
 	fresh := make([]*attachment, len(out.Attachments))
