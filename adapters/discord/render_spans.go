@@ -49,6 +49,9 @@ func (w *writer) span(s markdown.Span) {
 // looks writes a part of a line between the marks of its style. Blanks at its
 // ends go outside: next to them a mark is none.
 func (w *writer) looks(line string, style markdown.Style) {
+	if most := 4 * (w.limit + 1); most < len(line) { // more than fits in any case
+		line = strings.ToValidUTF8(line[:most], "")
+	}
 	inner := strings.TrimSpace(line)
 	lead := line[:strings.Index(line, inner)]
 	trail := line[len(lead)+len(inner):]
@@ -101,6 +104,9 @@ func reversed(mark string) string {
 // code writes letters between backticks. It takes no other look: marks around it
 // would end at marks within. Three backticks would begin a fence.
 func (w *writer) code(text string) {
+	if most := 4 * (w.limit + 1); most < len(text) { // more than fits in any case
+		text = strings.ToValidUTF8(text[:most], "")
+	}
 	text = parted(text, 2)
 	mark := "`"
 	if strings.Contains(text, mark) {
@@ -205,8 +211,6 @@ func addressOf(link string) string {
 var (
 	blockMark = regexp.MustCompile(`^ *(?:#{1,3} |>|-(?:# | |$))`)
 	number    = regexp.MustCompile(`^ *[0-9]+\.(?: |$)`)
-	bareURL   = regexp.MustCompile(`^://[^\s<]*`)
-	angle     = regexp.MustCompile(`^<[^: >]+:/`)
 )
 
 // escape takes from literal text what Discord would read as markup. first: it is
@@ -224,8 +228,9 @@ func escape(text string, first bool) string {
 			text = text[n+1:]
 		}
 	}
+	e := escaper{text: text, stop: -1}
 	for i := 0; i < len(text); i++ {
-		if special(text, i) {
+		if e.special(i) {
 			b.WriteByte('\\')
 		}
 		b.WriteByte(text[i])
@@ -233,17 +238,42 @@ func escape(text string, first bool) string {
 	return b.String()
 }
 
+// escaper looks ahead in text, over each part of it once.
+type escaper struct {
+	text   string
+	end    int  // of the address that was seen last
+	marked bool // it has marks in it
+	stop   int  // what was seen to end the inside of angle brackets, -1 before
+}
+
 // special reports whether the byte at i would be read as markup.
-func special(text string, i int) bool {
+func (e *escaper) special(i int) bool {
+	text := e.text
 	switch text[i] {
 	case '*', '_', '~', '|', '`', '[':
 		return true
 	case '\\':
 		return i+1 == len(text) || !isLetter(text[i+1]) && text[i+1] != ' '
 	case ':': // an address is a link by itself, but not with escapes in it
-		return strings.ContainsAny(bareURL.FindString(text[i:]), "*_~|`[\\")
-	case '<':
-		return angle.MatchString(text[i:])
+		if !strings.HasPrefix(text[i:], "://") {
+			return false
+		}
+		if i >= e.end {
+			e.end = i + len(text[i:])
+			if n := strings.IndexAny(text[i:], " \t<"); n >= 0 {
+				e.end = i + n
+			}
+			e.marked = strings.ContainsAny(text[i:e.end], "*_~|`[\\")
+		}
+		return e.marked
+	case '<': // "<scheme:/" is a link
+		if e.stop <= i {
+			e.stop = len(text)
+			if n := strings.IndexAny(text[i:], ": >"); n >= 0 {
+				e.stop = i + n
+			}
+		}
+		return e.stop > i+1 && strings.HasPrefix(text[e.stop:], ":/")
 	}
 	return false
 }

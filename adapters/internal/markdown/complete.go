@@ -85,21 +85,20 @@ func completed(s string) string {
 	var open []delimiter
 	brackets := []int{}
 	for i := 0; i < len(s); {
-		n := run(s, i)
+		n := 1
 		switch s[i] {
 		case '\\':
 			n = min(2, len(s)-i)
 		case '`':
+			n = run(s, i)
 			end := codeEnd(s, i+n, n)
 			if end < 0 {
 				return unclosedCode(s, i, n, open)
 			}
 			n = end - i
 		case '[':
-			n = 1
 			brackets = append(brackets, i)
 		case ']':
-			n = 1
 			if len(brackets) == 0 {
 				break
 			}
@@ -114,6 +113,7 @@ func completed(s string) string {
 			}
 			n = end + 1
 		case '*', '_', '~':
+			n = run(s, i)
 			if i+n == len(s) && !closesAny(s, i, open) {
 				return closedBy(strings.TrimRight(s[:i], " \n"), open)
 			}

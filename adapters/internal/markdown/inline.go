@@ -149,7 +149,8 @@ func known(ref string) bool {
 // spanner collects spans and joins equal looks.
 type spanner struct {
 	spans []Span
-	size  int // bytes of text
+	last  []byte // text of the last of spans
+	size  int    // bytes of text
 }
 
 func (o *spanner) add(text string, look Span) {
@@ -157,19 +158,31 @@ func (o *spanner) add(text string, look Span) {
 		return
 	}
 	o.size += len(text)
-	if last := len(o.spans) - 1; last >= 0 && o.spans[last].Style == look.Style && o.spans[last].Link == look.Link {
-		o.spans[last].Text += text
-		return
+	if n := len(o.spans); n == 0 || o.spans[n-1].Style != look.Style || o.spans[n-1].Link != look.Link {
+		o.settle()
+		o.spans, o.last = append(o.spans, look), nil
 	}
-	look.Text = text
-	o.spans = append(o.spans, look)
+	o.last = append(o.last, text...)
+}
+
+// settle gives the last span its text.
+func (o *spanner) settle() {
+	if n := len(o.spans); n > 0 {
+		o.spans[n-1].Text = string(o.last)
+	}
 }
 
 // text is what was added since size was from.
-func (o *spanner) text(from int) string { return Plain(o.spans)[from:] }
+func (o *spanner) text(from int) string {
+	o.settle()
+	return Plain(o.spans)[from:]
+}
 
 // trimmed is all, without white space around it.
-func (o *spanner) trimmed() []Span { return trimRight(trimLeft(o.spans)) }
+func (o *spanner) trimmed() []Span {
+	o.settle()
+	return trimRight(trimLeft(o.spans))
+}
 
 func trimLeft(spans []Span) []Span {
 	for len(spans) > 0 {
