@@ -254,14 +254,14 @@ func (x *Inbox) admit(ctx context.Context, m ports.Message) (Verdict, error) {
 }
 
 func (x *Inbox) accept(ctx context.Context, src ports.Source, b ports.Batch, route func(ports.Sight) ports.Route) error {
-	began := time.Now()
+	began, atWork := time.Now(), x.atWork(b.Messages)
 	got, err := guard.Read(ctx, x.leaks, "store_accept", func(ctx context.Context) (ports.Accepted, error) {
 		speaks := false
 		unseen := map[string]ports.Message{} // by event: a commit may be made anew
 		got, err := x.store.Accept(ctx, src, b, func(s ports.Sight) ports.Route {
 			r := route(s)
 			speaks = speaks || len(r.Deliveries) > 0
-			if waits := s.Turn != nil && s.Turn.State == ports.TurnRunning; r.Kind == ports.RouteLane && !r.Drop && (waits || !s.Message.Private) {
+			if r.Kind == ports.RouteLane && !r.Drop && (atWork[s.Message.In] || !s.Message.Private) {
 				unseen[s.Message.Event] = s.Message
 			}
 			return r
@@ -281,6 +281,17 @@ func (x *Inbox) accept(ctx context.Context, src ports.Source, b ports.Batch, rou
 		x.log.Debug("batch_stored", "channel", src.Channel, "stored", got.Stored, "seen", got.Seen, "dropped", got.Dropped, "dur", time.Since(began))
 	}
 	return nil
+}
+
+// atWork are the conversations of these messages that have a lane now.
+func (x *Inbox) atWork(list []ports.Message) map[ports.Conversation]bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	busy := map[ports.Conversation]bool{}
+	for _, m := range list {
+		busy[m.In] = x.lanes[m.In] != nil
+	}
+	return busy
 }
 
 // heard tells of messages whose people cannot know it yet.

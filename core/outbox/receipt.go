@@ -2,6 +2,7 @@ package outbox
 
 import (
 	"context"
+	"time"
 
 	"dragoman/core/internal/guard"
 	"dragoman/ports"
@@ -11,7 +12,10 @@ const (
 	// receiptEmoji says that a message was seen.
 	receiptEmoji = "👀"
 	// receiptsMax is how many receipts a channel has under way; more are left out.
-	receiptsMax = 4
+	receiptsMax = 32
+	// receiptWait is how long one waits for its place in the chat: a preview that was
+	// just shown is no reason to leave it out, a group's full minute is.
+	receiptWait = 3 * time.Second
 )
 
 // Heard shows a person that their message is stored, by a reaction, where the
@@ -19,7 +23,7 @@ const (
 // does.
 func (o *Outbox) Heard(m ports.Message) {
 	c := o.channels[m.In.Channel]
-	if c == nil || c.reactor == nil || m.ID == "" || max(c.gate.wait(m.In), c.pace.wait(m.In, !m.Private, c.traits)) > 0 {
+	if c == nil || c.reactor == nil || m.ID == "" {
 		return
 	}
 	o.mu.Lock()
@@ -32,9 +36,15 @@ func (o *Outbox) Heard(m ports.Message) {
 	default:
 		return
 	}
-	c.pace.wrote(m.In, c.traits)
 	o.work.Go(func() {
 		defer func() { <-c.heard }()
+		wait := func() time.Duration { return max(c.gate.wait(m.In), c.pace.wait(m.In, !m.Private, c.traits)) }
+		for began := time.Now(); wait() > 0; o.pause(wait()) {
+			if time.Since(began)+wait() > receiptWait || o.going.Err() != nil {
+				return
+			}
+		}
+		c.pace.wrote(m.In, c.traits)
 		ctx, cancel := context.WithTimeout(o.going, liveTimeout)
 		defer cancel()
 		_, err := guard.Do(ctx, liveGrace, o.leaks, "react", func(ctx context.Context) (struct{}, error) {
