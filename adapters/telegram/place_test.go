@@ -1,7 +1,9 @@
 package telegram
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -177,6 +179,24 @@ func TestEachWayOfStreamingHasItsTraits(t *testing.T) {
 		got := (&Channel{streaming: streaming}).Traits()
 		if got.Drafts != want.Drafts || got.EditEvery != want.EditEvery || got.DraftLife != want.DraftLife {
 			t.Errorf("%s: %+v", streaming, got)
+		}
+	}
+}
+
+func TestAFileGoesWhereAMessageWould(t *testing.T) {
+	s := set(t, fake.Options{})
+	forum, plain := s.server.Group(-100, "Forum"), s.server.PlainGroup(-5, "Team")
+	forum.Topic()
+	plain.Migrate(-100500)
+	for _, in := range []ports.Conversation{{Chat: "-100", Thread: generalThread}, {Chat: "-5"}} {
+		out := ports.Outgoing{In: in, Content: ports.Content{Text: "the sums", File: &ports.File{Name: "sums.txt", MIME: "text/plain", Size: 4}}}
+		open := func(context.Context) (io.ReadCloser, error) { return io.NopCloser(strings.NewReader("2+2=")), nil }
+		id, err := s.ch.Upload(t.Context(), out, open)
+		if err != nil {
+			t.Errorf("into %v: %v", in, err)
+		}
+		if in.Chat == "-5" && !strings.HasPrefix(string(id), "-100500/") {
+			t.Errorf("in the group that moved the file is %s", id)
 		}
 	}
 }

@@ -71,17 +71,22 @@ func (c *Channel) Upload(ctx context.Context, m ports.Outgoing, open func(contex
 		caption = page{Text: cut(caption.Text, maxCaption)}
 	}
 	for w := wayOf(*f); ; {
-		id, err := c.upload(ctx, w, formOf(to, caption, keys, replyTo(to, m.ReplyTo)), *f, open)
+		var id int64
+		at, err := c.in(ctx, to, func(ctx context.Context, at target) (err error) {
+			id, err = c.upload(ctx, w, formOf(at.posting(), caption, keys, replyTo(at, m.ReplyTo)), *f, open)
+			return err
+		})
 		switch {
 		case len(caption.Entities) > 0 && isMisformatted(err):
 			caption = page{Text: caption.Text}
 		case w != asDocument && isRefusedFile(err):
 			w = asDocument
 		case err != nil:
-			return "", c.wrapUpload("telegram "+w.method, to.Chat, err)
+			return "", c.wrapUpload("telegram "+w.method, at.Chat, err)
 		default:
-			c.pace.wrote(to.Chat, 0)
-			return messageID(to.Chat, id), nil
+			c.pace.wrote(at.Chat, 0)
+			c.drafts.sent(to)
+			return messageID(at.Chat, id), nil
 		}
 		c.log.Warn("telegram_file_refused", "chat", to.Chat, ports.TurnAttr(ports.TurnOf(m.Nonce)), "mime", f.MIME, "size", f.Size, "err", err)
 	}
