@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -325,4 +326,50 @@ func (t *turn) show(list []ports.Entry, facts ports.ModelFacts) []ports.Entry {
 // inWords is entries without what has to be read.
 func inWords(list []ports.Entry) []ports.Entry {
 	return replaceBlocks(list, func(_, _ int, b ports.Block) (ports.Block, string) { return b, textShownBefore })
+}
+
+// filesMost is how many files of tools a turn posts behind its answer: the last ones.
+const filesMost = 10
+
+// deliverFiles adds what tools gave the person to the next commit, behind the answer.
+func (t *turn) deliverFiles() {
+	var list []ports.File
+	for _, s := range t.steps {
+		var b resultBody
+		if s.Kind == ports.StepResult && read(s, &b) == nil && b.Outcome == ports.CallOK {
+			list = append(list, b.Files...)
+		}
+	}
+	answered := t.taken[len(t.taken)-1].Message
+	for i, f := range list[max(0, len(list)-filesMost):] {
+		for k, part := range t.render(t.lease.In, ports.Content{Text: fileText(f), File: &f}) {
+			id := fmt.Sprintf("%s/f%d/%d", t.id, i, k)
+			t.pending.Deliveries = append(t.pending.Deliveries, ports.Delivery{ID: id,
+				Out: ports.Outgoing{In: t.lease.In, Content: part, Nonce: id, Reply: answered.Reply}})
+		}
+	}
+}
+
+// fileText is what is said of a file, to people.
+func fileText(f ports.File) string {
+	size := fmt.Sprintf("%d bytes", f.Size)
+	switch {
+	case f.Size >= 1<<20:
+		size = fmt.Sprintf("%.1f MB", float64(f.Size)/(1<<20))
+	case f.Size >= 1<<10:
+		size = fmt.Sprintf("%d kB", f.Size>>10)
+	}
+	return fmt.Sprintf("`%s` (%s, %s)", strings.ReplaceAll(f.Name, "`", "'"), cmp.Or(f.MIME, "a file"), size)
+}
+
+// offered tells the model what the person gets of a result.
+func offered(r ports.CallResult) string {
+	if r.Outcome != ports.CallOK || len(r.Files) == 0 {
+		return ""
+	}
+	names := make([]string, len(r.Files))
+	for i, f := range r.Files {
+		names[i] = f.Name
+	}
+	return fmt.Sprintf("\n[The person gets this as files behind your answer: %s.]", strings.Join(names, ", "))
 }

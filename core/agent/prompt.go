@@ -200,7 +200,7 @@ func entries(inbox []ports.Inbox, steps []ports.Step) []ports.Entry {
 			if !ok {
 				r = ports.CallResult{Outcome: ports.CallCancelled, Text: textCutOff}
 			}
-			list = append(list, ports.Entry{Role: ports.RoleTool, CallID: c.ID, Text: r.Text, Blocks: r.Blocks, IsError: r.Outcome != ports.CallOK})
+			list = append(list, ports.Entry{Role: ports.RoleTool, CallID: c.ID, Text: r.Text + offered(r), Blocks: r.Blocks, IsError: r.Outcome != ports.CallOK})
 		}
 		open, results = nil, map[int]ports.CallResult{}
 	}

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"mime"
 	"net/http"
+	"net/url"
+	"path"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -27,9 +29,11 @@ const (
 type answer struct {
 	box    *Toolbox
 	call   ports.ToolCall
-	room   int // for images and sounds, in bytes
-	kept   int // artifacts
+	room   int  // for images and sounds, in bytes
+	kept   int  // artifacts
+	failed bool // the tool says that it failed: the person gets none of it
 	blocks []ports.Block
+	files  []ports.File                 // kept, for the person
 	notes  map[[sha256.Size]byte]string // what the text says of data that it does not show
 }
 
@@ -105,6 +109,9 @@ func (a *answer) data(ctx context.Context, b ports.Block) string {
 		a.room -= len(b.Data)
 		a.blocks = append(a.blocks, ports.Block{Kind: kind, MIME: mediaType, Data: b.Data})
 		a.notes[key] = fmt.Sprintf("[%s, %s, %d bytes]", about[0], mediaType, len(b.Data))
+		if a.offers(b) {
+			a.offer(ctx, b, mediaType)
+		}
 		return a.notes[key]
 	}
 	if mediaType != "" {
@@ -127,19 +134,62 @@ func (a *answer) keep(ctx context.Context, b ports.Block, mediaType string) stri
 	case a.kept == artifactsMax:
 		return "left out: the result has too many files"
 	}
-	a.kept++
-	name := a.call.Name
-	if b.URI != "" {
-		name = clip(b.URI, 200)
-	}
-	id := artifactID(a.call.Key, b.Data)
-	if !a.box.save(ctx, a.call, ports.Artifact{ID: id, Name: name, MIME: mediaType, Data: b.Data}) {
+	id, ok := a.artifact(ctx, b, mediaType)
+	if !ok {
 		return "left out: it could not be kept"
+	}
+	if a.offers(b) {
+		a.files = append(a.files, a.file(id, b, mediaType))
 	}
 	if utf8.Valid(b.Data) && bytes.IndexByte(b.Data, 0) < 0 {
 		return fmt.Sprintf("kept as artifact %q: read it with read_artifact", id)
 	}
 	return fmt.Sprintf("kept as artifact %q, which is not text", id)
+}
+
+// artifact saves a block's data.
+func (a *answer) artifact(ctx context.Context, b ports.Block, mediaType string) (id string, ok bool) {
+	a.kept++
+	name := a.call.Name
+	if b.URI != "" {
+		name = clip(b.URI, 200)
+	}
+	id = artifactID(a.call.Key, b.Data)
+	return id, a.box.save(ctx, a.call, ports.Artifact{ID: id, Name: name, MIME: mediaType, Data: b.Data})
+}
+
+// offers reports whether the person is to have a block: a picture, a recording or a
+// file of a call that did not fail, as opposed to data within its text.
+func (a *answer) offers(b ports.Block) bool {
+	return !a.failed && a.call.Turn != "" && slices.Contains([]ports.BlockKind{ports.BlockImage, ports.BlockAudio, ports.BlockResource}, b.Kind)
+}
+
+// offer has the person get what the model is shown.
+func (a *answer) offer(ctx context.Context, b ports.Block, mediaType string) {
+	if a.kept == artifactsMax {
+		return
+	}
+	if id, ok := a.artifact(ctx, b, mediaType); ok {
+		a.files = append(a.files, a.file(id, b, mediaType))
+	}
+}
+
+func (a *answer) file(id string, b ports.Block, mediaType string) ports.File {
+	return ports.File{Artifact: id, Name: fileName(a.call.Name, b.URI, mediaType), MIME: mediaType, Size: int64(len(b.Data))}
+}
+
+// fileName is what a file is called: as its URI ends, else as its tool.
+func fileName(tool, uri, mediaType string) string {
+	if u, err := url.Parse(uri); err == nil && uri != "" {
+		if name := path.Base(u.Path); name != "." && name != "/" {
+			return clip(name, 100)
+		}
+	}
+	if ext, ok := map[string]string{"image/png": ".png", "image/jpeg": ".jpg", "image/gif": ".gif", "image/webp": ".webp", "image/svg+xml": ".svg",
+		"audio/wav": ".wav", "audio/mpeg": ".mp3", "audio/ogg": ".ogg", "application/pdf": ".pdf", "video/mp4": ".mp4"}[mediaType]; ok {
+		return tool + ext
+	}
+	return tool
 }
 
 // save keeps an artifact for the call's conversation.

@@ -134,7 +134,7 @@ func TestAnImageThatIsThereTwiceEntersThePromptOnce(t *testing.T) {
 	if want := note + "\n" + `{"image":{"mimeType":"image/png","data":"` + note + `"},"width":3}`; got.Text != want {
 		t.Errorf("the model reads %.400q, want %q", got.Text, want)
 	}
-	if len(got.Blocks) != 1 || len(w.kept.kept) != 0 {
+	if len(got.Blocks) != 1 || len(w.kept.kept) != 1 || len(got.Files) != 1 { // one for the person
 		t.Errorf("%d images and %d artifacts", len(got.Blocks), len(w.kept.kept))
 	}
 	if !strings.Contains(string(got.Structured), encoded) {
@@ -198,11 +198,37 @@ func TestWhatHasNoRoomInThePromptIsKept(t *testing.T) {
 	r.Content = append(r.Content, ports.Block{Kind: ports.BlockImage, MIME: "image/png", Data: png}) // and this still has room
 	w := newTrial(t, Config{}, "", r)
 	got := w.call()
-	if len(got.Blocks) != 3 || len(w.kept.kept) != 1 || !strings.Contains(got.Text, w.kept.kept[0].ID) {
+	if len(got.Blocks) != 3 || len(w.kept.kept) != 4 || !strings.Contains(got.Text, w.kept.kept[2].ID) { // all of it for the person
 		t.Errorf("%d images and %d artifacts: %s", len(got.Blocks), len(w.kept.kept), got.Text)
 	}
-	if again := w.call(); again.Text != got.Text || len(w.kept.kept) != 1 {
+	if again := w.call(); again.Text != got.Text || len(w.kept.kept) != 4 {
 		t.Errorf("a call that is made again keeps %d artifacts: %s", len(w.kept.kept), again.Text)
+	}
+}
+
+func TestThePersonGetsThePicturesAndFilesOfAResult(t *testing.T) {
+	r := ports.ToolResult{Content: []ports.Block{
+		words("two files"),
+		{Kind: ports.BlockImage, MIME: "image/png", Data: png},
+		{Kind: ports.BlockResource, URI: "file:///tmp/a%20report.pdf?x", MIME: "application/pdf", Data: []byte("%PDF\xff")},
+		{Kind: ports.BlockResource, URI: "file:///a.txt", MIME: "text/plain", Text: "only read"},
+		{Kind: ports.BlockLink, URI: "https://example.org", Name: "a link"},
+	}}
+	w := newTrial(t, Config{}, "", r)
+	got := w.call()
+	var names []string
+	for i, f := range got.Files {
+		names = append(names, f.Name+" "+f.MIME)
+		if k := w.kept.kept[i]; k.ID != f.Artifact || int64(len(k.Data)) != f.Size {
+			t.Errorf("file %d is %+v, kept as %s of %d bytes", i, f, k.ID, len(k.Data))
+		}
+	}
+	if want := []string{"t.png image/png", "a report.pdf application/pdf"}; !slices.Equal(names, want) {
+		t.Errorf("the person gets %q, want %q", names, want)
+	}
+	r.IsError = true
+	if got := newTrial(t, Config{}, "", r).call(); len(got.Files) > 0 {
+		t.Errorf("of a call that failed the person gets %+v", got.Files)
 	}
 }
 

@@ -45,8 +45,9 @@ func (b *Toolbox) result(ctx context.Context, t *tool, c ports.ToolCall, r ports
 	}
 	out := ports.CallResult{Outcome: ports.CallOK, Structured: r.Structured, Content: r.Content}
 	a := b.newAnswer(c)
+	a.failed = r.IsError
 	out.Text = a.text(ctx, r)
-	out.Blocks = a.blocks
+	out.Blocks, out.Files = a.blocks, a.files
 	if r.IsError {
 		out.Outcome = ports.CallToolError
 	} else if faults := b.outputFaults(t, c, r); faults != "" {
