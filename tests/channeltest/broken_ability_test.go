@@ -19,6 +19,7 @@ type abilities interface {
 	ports.Reactor
 	ports.Renderer
 	ports.Opener
+	ports.Uploader
 }
 
 var _ abilities = (*channel)(nil)
@@ -34,7 +35,8 @@ func (c *channel) without(ability string) ports.ChannelPort {
 			ports.Reactor
 			ports.Renderer
 			ports.Opener
-		}{c, c, c, c, c, c}
+			ports.Uploader
+		}{c, c, c, c, c, c, c}
 	case "Typer":
 		return struct {
 			ports.ChannelPort
@@ -43,7 +45,8 @@ func (c *channel) without(ability string) ports.ChannelPort {
 			ports.Reactor
 			ports.Renderer
 			ports.Opener
-		}{c, c, c, c, c, c}
+			ports.Uploader
+		}{c, c, c, c, c, c, c}
 	case "Drafter":
 		return struct {
 			ports.ChannelPort
@@ -52,7 +55,8 @@ func (c *channel) without(ability string) ports.ChannelPort {
 			ports.Reactor
 			ports.Renderer
 			ports.Opener
-		}{c, c, c, c, c, c}
+			ports.Uploader
+		}{c, c, c, c, c, c, c}
 	case "Reactor":
 		return struct {
 			ports.ChannelPort
@@ -61,7 +65,8 @@ func (c *channel) without(ability string) ports.ChannelPort {
 			ports.Drafter
 			ports.Renderer
 			ports.Opener
-		}{c, c, c, c, c, c}
+			ports.Uploader
+		}{c, c, c, c, c, c, c}
 	case "Renderer":
 		return struct {
 			ports.ChannelPort
@@ -70,7 +75,8 @@ func (c *channel) without(ability string) ports.ChannelPort {
 			ports.Drafter
 			ports.Reactor
 			ports.Opener
-		}{c, c, c, c, c, c}
+			ports.Uploader
+		}{c, c, c, c, c, c, c}
 	case "Opener":
 		return struct {
 			ports.ChannelPort
@@ -79,7 +85,18 @@ func (c *channel) without(ability string) ports.ChannelPort {
 			ports.Drafter
 			ports.Reactor
 			ports.Renderer
-		}{c, c, c, c, c, c}
+			ports.Uploader
+		}{c, c, c, c, c, c, c}
+	case "Uploader":
+		return struct {
+			ports.ChannelPort
+			ports.Editor
+			ports.Typer
+			ports.Drafter
+			ports.Reactor
+			ports.Renderer
+			ports.Opener
+		}{c, c, c, c, c, c, c}
 	case everything:
 		return struct{ ports.ChannelPort }{c}
 	}
@@ -178,4 +195,38 @@ func (c *channel) Open(_ context.Context, a ports.Attachment) (io.ReadCloser, er
 		data = bytes.ToValidUTF8(data, nil)
 	}
 	return io.NopCloser(bytes.NewReader(data)), nil
+}
+
+func (c *channel) Upload(ctx context.Context, m ports.Outgoing, open func(context.Context) (io.ReadCloser, error)) (ports.MessageID, error) {
+	file, err := open(ctx)
+	if err != nil {
+		if c.has("forgets why") {
+			return "", &ports.Error{Kind: ports.KindInvalid, Op: "memory upload", Err: err}
+		}
+		return "", c.wrap(err)
+	}
+	if !c.has("leaves files open") {
+		defer func() { _ = file.Close() }()
+	}
+	data, err := io.ReadAll(file)
+	if err != nil && !c.has("posts half of a file") {
+		return "", c.wrap(err)
+	}
+	if c.has("posts files as text") {
+		data = bytes.ToValidUTF8(data, nil)
+	}
+	name, text := m.Content.File.Name, c.textOf(m.Content)
+	if c.has("loses captions") {
+		text = ""
+	}
+	id, postErr := c.platform.post(m.In.Chat, m.Nonce, text, m.Content.Choices)
+	c.platform.mu.Lock()
+	defer c.platform.mu.Unlock()
+	if r := c.platform.chats[m.In.Chat]; r != nil {
+		r.files = append(r.files, ShownFile{name, data, text})
+	}
+	if err != nil {
+		return id, c.wrap(err)
+	}
+	return id, c.wrap(postErr)
 }

@@ -118,6 +118,15 @@ var bugs = map[string]map[string]string{
 		"no body":       "it has no Body",
 	},
 	"render-loses-nothing": {"splits badly": "the parts are not the whole"},
+	"upload-shows": {
+		"leaves files open":   "opened 1 times and closed 0 times",
+		"posts files as text": "and not the",
+		"loses captions":      `beside it stands ""`,
+	},
+	"upload-unreadable": {
+		"forgets why":          "kind is invalid",
+		"posts half of a file": "1 files that could not be read",
+	},
 	"attachment-opens": {
 		"loses files":                   "one file was sent, 0 came in",
 		"reads as text":                 "the file reads as",
@@ -155,7 +164,8 @@ var neededBy = map[string][]string{
 	"groups":   {"group-addressing"},
 	"noise":    {"noise-blocks-nothing"},
 	"deletes":  {"edit-of-gone"},
-	"files":    {"attachment-opens"},
+	"files":    {"attachment-opens", "upload-shows", "upload-unreadable"},
+	"Uploader": {"upload-shows", "upload-unreadable"},
 	"secrets":  {"secrets-kept"},
 	"nonce":    {"nonce-drops-doubles"},
 	"faults": {

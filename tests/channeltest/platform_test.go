@@ -39,6 +39,7 @@ type event struct {
 
 type room struct {
 	shown  []*post
+	files  []ShownFile
 	typing bool
 }
 
@@ -107,7 +108,8 @@ func (p *memory) Person(name string) (Person, error) {
 			Person
 			Watcher
 			Attacher
-		}{m, m, m}, nil
+			Viewer
+		}{m, m, m, m}, nil
 	case "files":
 		return struct {
 			Person
@@ -308,6 +310,12 @@ func (m *member) Attach(name string, data []byte) error {
 		Attachments: []ports.Attachment{{ID: id, Name: name, Size: int64(len(data))}},
 	}})
 	return nil
+}
+
+func (m *member) Files() ([]ShownFile, error) {
+	m.p.mu.Lock()
+	defer m.p.mu.Unlock()
+	return m.p.chats[m.id].files, nil
 }
 
 func (m *member) DeleteAll() error {

@@ -13,7 +13,7 @@ const ruleTime = 90 * time.Second
 
 // Rules are all promises of a channel, in the order in which they are best read.
 func Rules() []Rule {
-	return slices.Concat(receiveRules(), lifeRules(), sendRules(), faultRules(), choiceRules(), abilityRules())
+	return slices.Concat(receiveRules(), lifeRules(), sendRules(), faultRules(), choiceRules(), abilityRules(), uploadRules())
 }
 
 // Run checks every rule against a channel, each as a subtest of its name.
