@@ -29,10 +29,12 @@ type platform struct {
 }
 
 var (
-	_ channeltest.Grouper = (*platform)(nil)
-	_ channeltest.Noiser  = (*platform)(nil)
-	_ channeltest.Deleter = person{}
-	_ channeltest.Watcher = person{}
+	_ channeltest.Grouper  = (*platform)(nil)
+	_ channeltest.Noiser   = (*platform)(nil)
+	_ channeltest.Deleter  = person{}
+	_ channeltest.Watcher  = person{}
+	_ channeltest.Viewer   = person{}
+	_ channeltest.Attacher = person{}
 )
 
 func (p *platform) Facts() channeltest.Facts {
@@ -141,4 +143,19 @@ func (g group) Mention(p channeltest.Person, text string) error {
 
 func configOf(s *fake.Server) Config {
 	return Config{Token: ports.Secret(s.Token()), APIURL: s.URL(), Mode: "poll"}
+}
+
+func (p person) Attach(name string, data []byte) error {
+	p.user.Post(fake.Post{File: fake.Document(name, "", data)})
+	return nil
+}
+
+func (p person) Files() ([]channeltest.ShownFile, error) {
+	var out []channeltest.ShownFile
+	for _, m := range p.server.Sent(p.user.ID()) {
+		if m.File != nil {
+			out = append(out, channeltest.ShownFile{Name: m.File.Name, Data: m.File.Data, Text: m.Text})
+		}
+	}
+	return out, nil
 }
