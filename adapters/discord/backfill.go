@@ -16,6 +16,11 @@ const (
 	pageLimit   = 100 // messages that Discord gives at once
 	maxPages    = 100 // of one room
 	backfillers = 4   // rooms that are read at once
+
+	// historyPatience is how long a history may hold up what comes in; one that cannot
+	// be read by then is owed, and tried again.
+	historyPatience = 10 * time.Second
+	settleEvery     = 15 * time.Second
 )
 
 // ready begins a new session: what was written before it is read from the
@@ -36,7 +41,7 @@ func (t *intake) ready(ctx context.Context, raw json.RawMessage) error {
 		default:
 		}
 	}
-	t.after, t.since = t.rooms.gap(), time.Now()
+	t.after, t.since = t.gap(), time.Now()
 	t.missing = map[string]bool{}
 	for _, g := range x.Guilds {
 		t.missing[g.ID] = true
@@ -63,10 +68,70 @@ func (t *intake) guild(ctx context.Context, raw json.RawMessage) error {
 	}
 	t.backfill(ctx, slices.DeleteFunc(all, func(r room) bool { return ordinal(r.Last) <= t.after(r.ID) }))
 	delete(t.missing, g.ID)
-	if len(t.missing) == 0 && ctx.Err() == nil {
+	t.advance(ctx)
+	return nil
+}
+
+// advance moves the cursor, if nothing is missing.
+func (t *intake) advance(ctx context.Context) {
+	if !t.awaits() && ctx.Err() == nil {
 		t.deliver(ctx, ports.Batch{Cursor: t.rooms.caughtUp()})
 	}
-	return nil
+}
+
+func (t *intake) owe(r room, after uint64) {
+	t.log.Warn("discord_history_owed", "chat", r.ID)
+	t.owing.Lock()
+	defer t.owing.Unlock()
+	t.owed[r] = after
+	t.tried = time.Now()
+}
+
+// patience is how long to wait for a page: once a history is owed, it is not that
+// room alone.
+func (t *intake) patience() time.Duration {
+	if t.owes() {
+		return historyPatience / 10
+	}
+	return historyPatience
+}
+
+func (t *intake) owes() bool {
+	t.owing.Lock()
+	defer t.owing.Unlock()
+	return len(t.owed) > 0
+}
+
+// gap is where a new session begins to read; what is owed is part of it.
+func (t *intake) gap() func(room string) uint64 {
+	t.owing.Lock()
+	defer t.owing.Unlock()
+	owed, after := map[string]uint64{}, t.rooms.gap()
+	for r, from := range t.owed {
+		owed[r.ID] = from
+	}
+	t.owed = map[room]uint64{}
+	return func(room string) uint64 {
+		if from, is := owed[room]; is {
+			return from
+		}
+		return after(room)
+	}
+}
+
+// settle reads the histories that are owed, when it is time for that.
+func (t *intake) settle(ctx context.Context) {
+	if !t.owes() || time.Since(t.tried) < settleEvery {
+		return
+	}
+	t.owing.Lock()
+	owed := t.owed
+	t.owed = map[room]uint64{}
+	t.owing.Unlock()
+	for r, after := range owed {
+		t.fill(ctx, r, after)
+	}
+	t.advance(ctx)
 }
 
 // all are the rooms of a guild.
@@ -102,11 +167,17 @@ func (t *intake) fill(ctx context.Context, r room, after uint64) {
 	count := 0
 	for range maxPages {
 		var page []message
-		err := t.persist(ctx, func(ctx context.Context) (err error) {
+		bounded, cancel := context.WithTimeout(ctx, t.patience())
+		err := t.persist(bounded, func(ctx context.Context) (err error) {
 			page, err = t.page(ctx, r, after)
 			return err
 		})
-		if err != nil || len(page) == 0 {
+		cancel()
+		if err != nil {
+			t.owe(r, after)
+			return
+		}
+		if len(page) == 0 {
 			break
 		}
 		var b ports.Batch

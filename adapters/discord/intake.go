@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"sync"
 	"time"
 
 	"dragoman/ports"
@@ -39,6 +40,9 @@ type intake struct {
 	missing map[string]bool
 	since   time.Time // when missing was last filled
 	after   func(room string) uint64
+	owing   sync.Mutex
+	owed    map[room]uint64 // rooms whose histories could not be read, and from where on
+	tried   time.Time
 }
 
 // place is a message's.
@@ -46,10 +50,10 @@ type place struct{ room, message string }
 
 // storePosts stores what the gateway tells of messages until ctx ends.
 func (r *runner) storePosts(ctx context.Context) {
-	t := &intake{runner: r, in: r.incoming()}
+	t := &intake{runner: r, in: r.incoming(), owed: map[room]uint64{}}
 	for {
-		events := r.posts.take(ctx)
-		if events == nil {
+		events := t.next(ctx)
+		if ctx.Err() != nil {
 			return
 		}
 		for _, e := range events {
@@ -62,7 +66,18 @@ func (r *runner) storePosts(ctx context.Context) {
 			}
 		}
 		t.flush(ctx)
+		t.settle(ctx)
 	}
+}
+
+// next are the next events; none where it is time to read what is owed.
+func (t *intake) next(ctx context.Context) []event {
+	if t.owes() {
+		bounded, cancel := context.WithTimeout(ctx, settleEvery)
+		defer cancel()
+		ctx = bounded
+	}
+	return t.posts.take(ctx)
 }
 
 func (r *runner) incoming() incoming {
@@ -201,11 +216,11 @@ func (r *runner) deliver(ctx context.Context, b ports.Batch) {
 	}
 }
 
-// awaits reports whether guilds are missing.
+// awaits reports whether guilds or histories are missing.
 func (t *intake) awaits() bool {
 	if len(t.missing) > 0 && time.Since(t.since) > guildsTimeout {
 		t.log.Warn("discord_guilds_missing", "count", len(t.missing))
 		t.missing = nil
 	}
-	return len(t.missing) > 0
+	return len(t.missing) > 0 || t.owes()
 }
