@@ -50,12 +50,28 @@ func (t *turn) since(waiting []ports.Inbox) []ports.Inbox {
 	return slices.DeleteFunc(t.more(waiting), func(m ports.Inbox) bool { return m.Seq <= newest })
 }
 
+// mends reports whether a message is an edit of one that the turn has.
+func (t *turn) mends(m ports.Inbox) bool {
+	return m.Change == ports.ChangeEdit && slices.ContainsFunc(t.taken, func(n ports.Inbox) bool { return n.ID == m.ID && n.Choice == nil })
+}
+
+// stirred reports whether an edit may wait that joins whatever the mode.
+func (t *turn) stirred() bool {
+	select {
+	case <-t.news:
+		return true
+	default:
+		return t.mended
+	}
+}
+
 // yield ends the turn for a new message of its person, where the conversation
 // wants that. A turn that asks whether it is still wanted has its own rule, and a
 // command is done before what was said after it. Half of a burst ends nothing: all of
 // it does, a moment later.
 func (t *turn) yield(ctx context.Context, waiting []ports.Inbox) {
-	since := t.since(waiting)
+	// To mend what one wrote is not to want something else.
+	since := slices.DeleteFunc(t.since(waiting), t.mends)
 	if t.stopped || t.idle || t.givenUp || t.old != fresh || commandOf(t.taken) != "" || len(since) == 0 || t.busy(ctx) != ports.BusyInterrupt {
 		return
 	}
@@ -67,18 +83,25 @@ func (t *turn) yield(ctx context.Context, waiting []ports.Inbox) {
 }
 
 // steer has messages that came meanwhile join the turn before its next step, where
-// the conversation wants that. They are recorded together with the reply to them.
+// the conversation wants that, and edits of its own messages in any case. They are
+// recorded together with the reply to them.
 func (t *turn) steer(ctx context.Context) error {
-	if t.busy(ctx) != ports.BusySteer {
+	all := t.busy(ctx) == ports.BusySteer
+	if !all && !t.stirred() {
 		return nil
 	}
 	waiting, err := t.look(ctx)
 	if err != nil {
 		return err
 	}
-	if more := t.more(waiting); t.coming(more) <= 0 { // half of a burst joins at a later step
+	more := t.more(waiting)
+	if !all {
+		more = slices.DeleteFunc(more, func(m ports.Inbox) bool { return !t.mends(m) })
+	}
+	if t.coming(more) <= 0 { // half of a burst joins at a later step
 		t.joining = t.freshOf(more)
 	}
+	t.mended = false
 	t.join()
 	return nil
 }

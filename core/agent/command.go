@@ -28,7 +28,7 @@ const (
 // isCommand reports whether a message is one of these commands. Each is a turn of
 // its own.
 func isCommand(m ports.Inbox) bool {
-	if m.Route != ports.RouteLane || m.Choice != nil {
+	if m.Route != ports.RouteLane || m.Choice != nil || m.Change != "" {
 		return false
 	}
 	name, _, ok := ports.ParseCommand(m.Text)

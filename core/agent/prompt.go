@@ -234,6 +234,9 @@ func entries(inbox []ports.Inbox, steps []ports.Step) []ports.Entry {
 	return list
 }
 
+// textEdited is said of an edit that a turn hears of.
+const textEdited = "[The person has edited a message of theirs. It reads now:]\n"
+
 // said is what the person wrote and sent, as one entry.
 func said(inbox []ports.Inbox, notes map[place]fileNote, which func(ports.Inbox) bool) []ports.Entry {
 	var lines []string
@@ -250,6 +253,9 @@ func said(inbox []ports.Inbox, notes map[place]fileNote, which func(ports.Inbox)
 		}
 		if !m.Private && m.Name != "" {
 			text = m.Name + ": " + text
+		}
+		if m.Change == ports.ChangeEdit {
+			text = textEdited + text
 		}
 		lines = append(lines, quoted(m.Quote)+text)
 	}

@@ -48,6 +48,7 @@ type turn struct {
 	givenUp     bool                 // too many processes died of it
 	changed     int64                // what it goes by has no later change than this
 	gone        int64                // see ports.Work.Gone
+	mended      bool                 // an edit of a message of its own may wait
 	outdated    bool                 // what is known of the turns before has changed since
 	behind      int64                // the last message that waited when it began anew; 0 = it goes on
 	old         age                  // how old is what it is about to do
@@ -94,6 +95,7 @@ func (a *Agent) open(l ports.Lease, w ports.Work, news <-chan struct{}) *turn {
 	}
 	t.pending.Turn, t.pending.Person, t.pending.Changed = t.id, t.person, t.changed
 	t.log = a.log.With("channel", l.In.Channel, "chat", l.In.Chat, "user", t.person, "turn", t.id, "ref", ports.Ref(t.id))
+	t.mended = slices.ContainsFunc(w.Waiting, t.mends)
 	t.heed(w.Waiting)
 	t.unbutton()
 	t.weigh(w.Waiting)
@@ -454,6 +456,7 @@ func (t *turn) look(ctx context.Context) (waiting []ports.Inbox, err error) {
 	if t.yield(ctx, w.Waiting); t.interrupted {
 		return nil, errInterrupted
 	}
+	t.mended = slices.ContainsFunc(w.Waiting, t.mends)
 	if t.refresh(w) {
 		return nil, errReworded
 	}

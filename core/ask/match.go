@@ -31,7 +31,7 @@ func (a *Asker) Message(s ports.Sight, person ports.PersonID, now time.Time, edi
 	case before(s.Message, q, now):
 		return ports.Route{Kind: ports.RouteLane, Person: person}, true
 	}
-	if v, typed := typedAnswer(q, s.Message); typed {
+	if v, typed := typedAnswer(q, s.Message); typed && s.Message.Change == "" {
 		return answered(q, person, v, edit), true
 	}
 	if a.cfg.OnMessage == Wait {

@@ -3,6 +3,7 @@ package inbox
 import (
 	"context"
 	"slices"
+	"time"
 
 	"dragoman/core/internal/guard"
 	"dragoman/ports"
@@ -26,16 +27,22 @@ func (x *Inbox) admitChange(ctx context.Context, m ports.Message) (Verdict, erro
 	return guard.Read(ctx, x.leaks, "admit", func(ctx context.Context) (Verdict, error) { return x.parts.Admit(ctx, m) })
 }
 
-// edited routes an edit: a message that waits reads so from now on. One that the
+// edited routes an edit: a message that waits reads so from now on, and a turn that
+// runs hears of it, as a message that is no answer. One that the
 // lane never had, that is another person's, or that the edit leaves as it was, is
 // left alone.
-func edited(s ports.Sight, v Verdict) ports.Route {
+func edited(s ports.Sight, v Verdict, asks Asks, edit func(ports.Question) []ports.Delivery) ports.Route {
 	e, m := s.Earlier, s.Message
 	switch {
 	case e == nil, e.Change == ports.ChangeDelete, e.Person != v.Person, e.From != m.From, sameWords(e.Now, m):
 		return ports.Route{Drop: true}
 	case e.Turn == "":
 		return ports.Route{Kind: ports.RouteReply, Person: v.Person, Replace: true}
+	case e.Running:
+		if r, ok := asks.Message(s, v.Person, time.Now(), edit); ok {
+			return r
+		}
+		return ports.Route{Kind: ports.RouteLane, Person: v.Person}
 	}
 	return ports.Route{Drop: true}
 }

@@ -24,7 +24,7 @@ func Matcher(asks Asks, render Render) func(ports.Sight, Verdict) ports.Route {
 	return func(s ports.Sight, v Verdict) ports.Route {
 		m := s.Message
 		if m.Change == ports.ChangeEdit {
-			return edited(s, v)
+			return edited(s, v, asks, edit)
 		}
 		if m.Change == ports.ChangeDelete {
 			return deleted(s, asks, edit)
