@@ -47,12 +47,13 @@ type RecordedMessage struct {
 	Person   PersonID  `json:"person"`
 	Route    RouteKind `json:"route"`
 	Received time.Time `json:"received"`
+	Undoes   int64     `json:"undoes,omitempty"`
 	Message  Message   `json:"message"`
 }
 
 // Inbox is the message of a turn.
 func (m RecordedMessage) Inbox(turn string) Inbox {
-	return Inbox{Seq: m.Seq, Person: m.Person, Route: m.Route, Turn: turn, Received: m.Received, Message: m.Message}
+	return Inbox{Seq: m.Seq, Person: m.Person, Route: m.Route, Turn: turn, Received: m.Received, Undoes: m.Undoes, Message: m.Message}
 }
 
 // RecordedStep is a Step in a Recording, with when it was stored.

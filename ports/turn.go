@@ -39,7 +39,7 @@ type Sight struct {
 	Pressed *Question // of Message.Choice; nil: no such question
 	Open    *Question // the conversation's open question
 	Turn    *Turn     // the conversation's unfinished turn
-	Earlier *Earlier  // the message that Message changes, else the one that it replies to; nil: the lane never had it
+	Earlier *Earlier  // the message that Message changes, that Pressed is about, or that Message replies to; nil: the lane never had it
 	// Waiting counts the conversation's messages of no turn yet, up to MaxCounted. Only
 	// who asks pays for it.
 	Waiting func() int `json:"-"`
@@ -59,11 +59,15 @@ const MaxCounted = 256
 // Route is the decision on one message. A dropped message is not stored and
 // changes no other; its Deliveries are posted all the same.
 type Route struct {
-	Drop       bool
-	Kind       RouteKind
-	Person     PersonID
-	Replace    bool      // Sight.Earlier has the Text and Attachments of Message from now on. KindInvalid: it does not wait
-	Forget     bool      // what Sight.Earlier says, in all its forms, is deleted: its rows stay, with Change as ChangeDelete
+	Drop    bool
+	Kind    RouteKind
+	Person  PersonID
+	Replace bool // Sight.Earlier has the Text and Attachments of Message from now on. KindInvalid: it does not wait
+	Forget  bool // what Sight.Earlier says, in all its forms, is deleted: its rows stay, with Change as ChangeDelete
+	// Redo: Sight.Earlier's turn, and all after it, is out of the history once this is
+	// stored, and in place of Message the messages of that turn wait anew, as they read now.
+	Redo       bool
+	Offer      *Question // stored, with QuestionOffered; in place of one of its ID that is offered still
 	Question   *Question // written back: settled, or with a nearer expiry. Settling wakes its turn
 	Deliveries []Delivery
 }
@@ -82,6 +86,7 @@ type Inbox struct {
 	Turn     string // "" while it waits
 	Received time.Time
 	Changed  int64 // Seq of the message that changed it last; 0 = none did
+	Undoes   int64 // the first message of a redo: seq of the turn that is undone from there on; 0 = it is none
 	Message
 }
 
@@ -244,13 +249,15 @@ const (
 	QuestionForm     QuestionKind = "form"     // values for NeedsInput
 	QuestionUnknown  QuestionKind = "unknown"  // a call's outcome is unknown: run again, skip, stop?
 	QuestionStale    QuestionKind = "stale"    // is what was written long ago still wanted?
+	QuestionRedo     QuestionKind = "redo"     // shall what was edited be done again? It is offered, not open: nothing waits for it
 )
 
-// QuestionState is how a question stands. All but open are final.
+// QuestionState is how a question stands. All but open and offered are final.
 type QuestionState string
 
 const (
 	QuestionOpen       QuestionState = "open"
+	QuestionOffered    QuestionState = "offered" // may be answered, and keeps nothing from going on
 	QuestionAnswered   QuestionState = "answered"
 	QuestionSuperseded QuestionState = "superseded" // another message came
 	QuestionExpired    QuestionState = "expired"
@@ -280,6 +287,7 @@ type Question struct {
 	Prompt    string          `json:"prompt"`           // the Delivery that asks it
 	Posted    MessageID       `json:"posted,omitempty"` // what the prompt was posted as
 	Reply     json.RawMessage `json:"reply,omitempty"`
+	About     MessageID       `json:"about,omitempty"` // of QuestionRedo: the message that was edited
 }
 
 // The field of every question but a form, and its values.

@@ -131,7 +131,11 @@ func (a *accepting) message(ctx context.Context, m ports.Message, body string) e
 	if r.Drop {
 		a.out.Dropped++
 	} else {
-		if err := a.store(ctx, sight, r, body); err != nil {
+		store := func() error { return a.store(ctx, sight, r, body) }
+		if r.Redo {
+			store = func() error { return a.redo(ctx, sight, r) }
+		}
+		if err := store(); err != nil {
 			return err
 		}
 		if err := a.rewrite(ctx, sight, r); err != nil {
@@ -139,6 +143,11 @@ func (a *accepting) message(ctx context.Context, m ports.Message, body string) e
 		}
 		a.out.Stored++
 		a.mark(m.In.String())
+	}
+	if r.Offer != nil {
+		if err := offer(ctx, a.t, *r.Offer); err != nil {
+			return err
+		}
 	}
 	if r.Question != nil {
 		conv, err := writeBack(ctx, a.t, *r.Question)
@@ -162,7 +171,7 @@ func (a *accepting) sight(ctx context.Context, m ports.Message) (ports.Sight, er
 			return ports.Sight{}, err
 		}
 	}
-	earlier, err := a.earlier(ctx, &m)
+	earlier, err := a.earlier(ctx, &m, pressed)
 	if err != nil {
 		return ports.Sight{}, err
 	}

@@ -18,12 +18,17 @@ func messageKey(m ports.Message) string {
 
 // earlier reads the message that m is about, nil if there is none. A change that
 // came under another conversation is moved to that of its message.
-func (a *accepting) earlier(ctx context.Context, m *ports.Message) (*ports.Earlier, error) {
+func (a *accepting) earlier(ctx context.Context, m *ports.Message, pressed *ports.Question) (*ports.Earlier, error) {
 	id := m.ReplyTo
-	if m.Change != "" {
+	switch {
+	case m.Choice != nil && pressed != nil:
+		id = pressed.About
+	case m.Choice != nil:
+		id = ""
+	case m.Change != "":
 		id = m.ID
 	}
-	if id == "" || m.Choice != nil {
+	if id == "" {
 		return nil, nil
 	}
 	const by = `WHERE i.channel = $1 AND i.message = $2`

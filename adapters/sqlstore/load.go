@@ -41,7 +41,7 @@ func (s *Store) Load(ctx context.Context, l ports.Lease) (ports.Work, error) {
 		} else if len(out.Waiting) > 0 {
 			turn = ports.TurnID(l.In, out.Waiting[0].Seq) // its preview may have come before its row
 		}
-		_, err = t.get(ctx, `SELECT id FROM turn WHERE conv = $1 AND state = 'done' AND lane = 1 ORDER BY seq DESC LIMIT 1`, []any{l.In.String()}, &out.Last)
+		_, err = t.get(ctx, `SELECT t.id FROM turn t WHERE t.conv = $1 AND t.state = 'done' AND t.lane = 1 AND `+notUndone("")+` ORDER BY t.seq DESC LIMIT 1`, []any{l.In.String()}, &out.Last)
 		if err != nil {
 			return err
 		}
@@ -75,12 +75,19 @@ func loadTurn(ctx context.Context, t *session, row turnRow, out *ports.Work) (er
 	return err
 }
 
+// notUndone is a condition on the turn t of conversation $1: no redo, of those that
+// the condition among names, has undone it. It holds for turns that ran after the
+// redo was stored as well, where their messages came before it.
+func notUndone(among string) string {
+	return `NOT EXISTS (SELECT 1 FROM inbox r WHERE r.conv = $1 AND r.undoes > 0 AND r.seq > t.seq AND r.undoes <= t.seq` + among + `)`
+}
+
 // goneSince is ports.Past.Gone of the turn t, as a column.
 const goneSince = `COALESCE((SELECT MIN(x.seq) FROM inbox i JOIN turn x ON x.id = i.turn WHERE i.conv = t.conv AND i.gone > t.seq AND i.gone > 0), 0)`
 
 // History reads the last finished turns of the lane, oldest first. See ports.Turns.
 func (s *Store) History(ctx context.Context, l ports.Lease, limit int) ([]ports.Past, error) {
-	last := `(SELECT id FROM turn WHERE conv = $1 AND state = 'done' AND lane = 1 ORDER BY seq DESC` + limited(limit) + `)`
+	last := `(SELECT t.id FROM turn t WHERE t.conv = $1 AND t.state = 'done' AND t.lane = 1 AND ` + notUndone("") + ` ORDER BY t.seq DESC` + limited(limit) + `)`
 	var (
 		out []ports.Past
 		at  = map[string]int{} // turn to its place in out

@@ -77,6 +77,21 @@ func addQuestion(ctx context.Context, t *session, q ports.Question, body string)
 	return n == 1, err
 }
 
+// offer stores a question that nothing waits for, or brings one of its id up to date
+// that is not answered.
+func offer(ctx context.Context, t *session, q ports.Question) error {
+	if q.State != ports.QuestionOffered {
+		return fail(ports.KindInvalid, "question %s is %s, and not offered", q.ID, q.State)
+	}
+	body, err := json.Marshal(q)
+	if err != nil {
+		return fail(ports.KindInvalid, "encode question %s: %w", q.ID, err)
+	}
+	_, err = t.exec(ctx, `INSERT INTO question (id, conv, turn, state, expires, body) VALUES ($1, $2, $3, $4, 0, $5)
+		ON CONFLICT (id) DO UPDATE SET body = excluded.body WHERE question.state = 'offered'`, q.ID, q.In.String(), q.Turn, string(q.State), string(body))
+	return err
+}
+
 // writeBack replaces an open question; one that is settled stays as it is, so
 // that of answer, supersede and expiry one wins. Settling it wakes its turn.
 // It returns the conversation of the turn if the question was settled by this.
@@ -86,7 +101,7 @@ func writeBack(ctx context.Context, t *session, q ports.Question) (conv string, 
 		return "", fail(ports.KindInvalid, "encode question %s: %w", q.ID, err)
 	}
 	var turn string
-	found, err := t.get(ctx, `UPDATE question SET state = $2, expires = $3, body = $4 WHERE id = $1 AND state = 'open' RETURNING turn`,
+	found, err := t.get(ctx, `UPDATE question SET state = $2, expires = $3, body = $4 WHERE id = $1 AND state IN ('open', 'offered') RETURNING turn`,
 		[]any{q.ID, string(q.State), millis(q.Expires), string(body)}, &turn)
 	if err != nil || !found || q.State == ports.QuestionOpen {
 		return "", err

@@ -112,7 +112,7 @@ func recording(ctx context.Context, t *session, id string) (ports.Recording, err
 			return err
 		}
 		q, err := decodeQuestion(&body)
-		if err == nil {
+		if err == nil && q.Kind != ports.QuestionRedo { // it was offered once the turn was over
 			out.Questions = append(out.Questions, *q)
 		}
 		return err
@@ -144,7 +144,7 @@ func recordedBefore(ctx context.Context, t *session, conv string, seq int64) (id
 	var upto *string
 	known := false
 	err = t.each(ctx, `SELECT t.id, (SELECT s.body FROM step s WHERE s.turn = t.id AND s.kind = 'memo' ORDER BY s.idx DESC LIMIT 1) FROM turn t
-		WHERE t.conv = $1 AND t.state = 'done' AND t.lane = 1 AND t.seq < $2 ORDER BY t.seq DESC`+limited(recordedPast), []any{conv, seq}, func(scan scanner) error {
+		WHERE t.conv = $1 AND t.state = 'done' AND t.lane = 1 AND t.seq < $2 AND `+notUndone(" AND r.seq <= $2")+` ORDER BY t.seq DESC`+limited(recordedPast), []any{conv, seq}, func(scan scanner) error {
 		var id string
 		var body *string
 		if err := scan(&id, &body); err != nil || known {
@@ -185,7 +185,7 @@ func recordedRows(ctx context.Context, t *session, turn string) ([]ports.Recorde
 	}
 	list := make([]ports.RecordedMessage, len(messages))
 	for i, m := range messages {
-		list[i] = ports.RecordedMessage{Seq: m.Seq, Person: m.Person, Route: m.Route, Received: m.Received, Message: m.Message}
+		list[i] = ports.RecordedMessage{Seq: m.Seq, Person: m.Person, Route: m.Route, Received: m.Received, Undoes: m.Undoes, Message: m.Message}
 	}
 	steps := []ports.RecordedStep{}
 	err = t.each(ctx, `SELECT idx, kind, call, body, at FROM step WHERE turn = $1 ORDER BY idx`, []any{turn}, func(scan scanner) error {

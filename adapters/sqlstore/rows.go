@@ -31,7 +31,7 @@ func (r *turnRow) unfinished() *ports.Turn {
 	return &out
 }
 
-const inboxColumns = `i.seq, i.person, i.route, COALESCE(i.turn, ''), i.received, i.changed, i.body`
+const inboxColumns = `i.seq, i.person, i.route, COALESCE(i.turn, ''), i.received, i.changed, i.undoes, i.body`
 
 // inboxRows reads messages; rest is what follows SELECT … FROM inbox i.
 func inboxRows(ctx context.Context, t *session, rest string, args ...any) ([]ports.Inbox, error) {
@@ -42,7 +42,7 @@ func inboxRows(ctx context.Context, t *session, rest string, args ...any) ([]por
 			received int64
 			body     string
 		)
-		if err := scan(&in.Seq, &in.Person, &in.Route, &in.Turn, &received, &in.Changed, &body); err != nil {
+		if err := scan(&in.Seq, &in.Person, &in.Route, &in.Turn, &received, &in.Changed, &in.Undoes, &body); err != nil {
 			return err
 		}
 		in.Received = moment(received)

@@ -116,7 +116,7 @@ func (t *turn) unbutton() {
 	t.pending.Deliveries = append(t.pending.Deliveries, t.asker.Settled(q, t.render)...)
 }
 
-// own are the messages that wait and are this person's, up to a stop or a command.
+// own are the messages that wait and are this person's, up to a stop, a command or a redo.
 // One that was deleted is nothing to anybody.
 func own(waiting []ports.Inbox, person ports.PersonID) []ports.Inbox {
 	var list []ports.Inbox
@@ -124,7 +124,7 @@ func own(waiting []ports.Inbox, person ports.PersonID) []ports.Inbox {
 		if m.Person != person {
 			continue
 		}
-		if m.Route != ports.RouteLane || isCommand(m) {
+		if m.Route != ports.RouteLane || isCommand(m) || m.Undoes > 0 {
 			break
 		}
 		if m.Change == ports.ChangeDelete {
@@ -136,10 +136,10 @@ func own(waiting []ports.Inbox, person ports.PersonID) []ports.Inbox {
 }
 
 // leading are the first messages that wait, as long as they are this person's
-// and none of them is a stop or, but for the first alone, a command.
+// and none of them is a stop or, but for the first alone, a command or a redo.
 func leading(waiting []ports.Inbox, person ports.PersonID) []ports.Inbox {
 	for i, m := range waiting {
-		if i > 0 && (isCommand(m) || isCommand(waiting[0])) {
+		if i > 0 && (isCommand(m) || isCommand(waiting[0]) || m.Undoes > 0) {
 			return waiting[:i]
 		}
 		if m.Person != person || m.Route != ports.RouteLane {

@@ -11,6 +11,9 @@ import (
 // person, for a question that is open, with a value that it offers; any other
 // press is dropped.
 func (a *Asker) Press(s ports.Sight, person ports.PersonID, edit func(ports.Question) []ports.Delivery) ports.Route {
+	if s.Pressed != nil && s.Pressed.Kind == ports.QuestionRedo {
+		return redo(s, person, edit)
+	}
 	q, c := s.Pressed, s.Message.Choice
 	if q == nil || q.State != ports.QuestionOpen || q.Person != person || q.In != s.Message.In || !offers(*q, c.Field, c.Value) {
 		return ports.Route{Drop: true}

@@ -85,7 +85,7 @@ func TestAnEditWhileTheModelIsFirstAskedBeginsTheTurnAnew(t *testing.T) {
 		w.chat.say(t, "ann", "frist")
 		time.Sleep(5 * time.Second)
 		w.chat.edit(t, "ann", "in-1", "first")
-		time.Sleep(time.Minute)
+		time.Sleep(11 * time.Second) // the first request was left at once, and not waited for
 		w.comesToRest()
 		if got, want := w.chat.texts(), []string{"you said: first"}; !slices.Equal(got, want) {
 			t.Errorf("the chat shows %q, want %q", got, want)

@@ -27,11 +27,12 @@ func (x *Inbox) admitChange(ctx context.Context, m ports.Message) (Verdict, erro
 	return guard.Read(ctx, x.leaks, "admit", func(ctx context.Context) (Verdict, error) { return x.parts.Admit(ctx, m) })
 }
 
-// edited routes an edit: a message that waits reads so from now on, and a turn that
-// runs hears of it, as a message that is no answer. One that the
+// edited routes an edit: a message that waits reads so from now on, a turn that runs
+// hears of it, as a message that is no answer, and of one that is answered its person
+// is offered to have it done again. One that the
 // lane never had, that is another person's, or that the edit leaves as it was, is
 // left alone.
-func edited(s ports.Sight, v Verdict, asks Asks, edit func(ports.Question) []ports.Delivery) ports.Route {
+func edited(s ports.Sight, v Verdict, asks Asks, edit func(ports.Question) []ports.Delivery, render Render) ports.Route {
 	e, m := s.Earlier, s.Message
 	switch {
 	case e == nil, e.Change == ports.ChangeDelete, e.Person != v.Person, e.From != m.From, sameWords(e.Now, m):
@@ -44,7 +45,11 @@ func edited(s ports.Sight, v Verdict, asks Asks, edit func(ports.Question) []por
 		}
 		return ports.Route{Kind: ports.RouteLane, Person: v.Person}
 	}
-	return ports.Route{Drop: true}
+	q, content := asks.Redo(s, v.Person)
+	r := ports.Route{Kind: ports.RouteReply, Person: v.Person, Deliveries: says(s, content, render)}
+	last := &r.Deliveries[len(r.Deliveries)-1] // the button is in the last part
+	last.Question, q.Prompt, r.Offer = q.ID, last.ID, &q
+	return r
 }
 
 // deleted routes a deletion that the platform tells of.

@@ -11,6 +11,7 @@ type Asks interface {
 	Press(s ports.Sight, person ports.PersonID, edit func(ports.Question) []ports.Delivery) ports.Route
 	Message(s ports.Sight, person ports.PersonID, now time.Time, edit func(ports.Question) []ports.Delivery) (ports.Route, bool)
 	Stopped(s ports.Sight, person ports.PersonID, edit func(ports.Question) []ports.Delivery) (ports.Route, bool)
+	Redo(s ports.Sight, person ports.PersonID) (ports.Question, ports.Content)
 	Settled(q ports.Question, render func(ports.Conversation, ports.Content) []ports.Content) []ports.Delivery
 }
 
@@ -24,7 +25,7 @@ func Matcher(asks Asks, render Render) func(ports.Sight, Verdict) ports.Route {
 	return func(s ports.Sight, v Verdict) ports.Route {
 		m := s.Message
 		if m.Change == ports.ChangeEdit {
-			return edited(s, v, asks, edit)
+			return edited(s, v, asks, edit, render)
 		}
 		if m.Change == ports.ChangeDelete {
 			return deleted(s, asks, edit)
@@ -70,12 +71,15 @@ func stop(s ports.Sight, v Verdict, asks Asks, edit func(ports.Question) []ports
 const textNotYours = "Only the person whose question I am working on can stop it."
 
 func reply(s ports.Sight, v Verdict, answer string, render Render) ports.Route {
+	return ports.Route{Kind: ports.RouteReply, Person: v.Person, Deliveries: says(s, ports.Content{Text: answer}, render)}
+}
+
+// says is what is said to a message at its receipt.
+func says(s ports.Sight, c ports.Content, render Render) (list []ports.Delivery) {
 	turn := ports.TurnID(s.Message.In, s.Seq)
-	r := ports.Route{Kind: ports.RouteReply, Person: v.Person}
-	for i, part := range render(s.Message.In, ports.Content{Text: answer}) {
+	for i, part := range render(s.Message.In, c) {
 		id := ports.DeliveryID(turn, 0, i)
-		r.Deliveries = append(r.Deliveries, ports.Delivery{ID: id,
-			Out: ports.Outgoing{In: s.Message.In, Content: part, Nonce: id, Reply: s.Message.Reply}})
+		list = append(list, ports.Delivery{ID: id, Out: ports.Outgoing{In: s.Message.In, Content: part, Nonce: id, Reply: s.Message.Reply}})
 	}
-	return r
+	return list
 }

@@ -287,6 +287,10 @@ func (s *flawed) obeys(at *ports.Sight, r *ports.Route) {
 		}
 	case "forgets a replacement":
 		r.Replace = false
+	case "offers nothing":
+		r.Offer = nil
+	case "forgets to undo":
+		r.Redo = false
 	case "keeps what is deleted":
 		r.Forget = false
 	case "lets a reply wait for a turn":

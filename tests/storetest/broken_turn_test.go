@@ -141,6 +141,12 @@ func (s *flawed) History(ctx context.Context, l ports.Lease, limit int) ([]ports
 	switch s.flaw {
 	case "reads the first turns as history":
 		got = got[:min(len(got), asked)]
+	case "forgets what it undid":
+		for _, t := range s.finished {
+			if t.In == l.In && !slices.ContainsFunc(got, func(p ports.Past) bool { return p.Turn.ID == t.ID }) {
+				got = append(got, ports.Past{Turn: t})
+			}
+		}
 	case "forgets what the turns lost":
 		for i := range got {
 			got[i].Gone = 0

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"slices"
+	"time"
 
 	"dragoman/ports"
 )
@@ -159,6 +160,78 @@ func earlierRules() []Rule {
 			l = t.say(in, 1)
 			t.begin(l, 6)
 			gone(1, 1, 1, 0)
+		}),
+		rule("earlier/an offer waits for nobody and is pressed days later", "a button to do something again must not look like a question that is open", func(t *trial) {
+			in := room("a")
+			m := t.message(in, "first")
+			l := t.accept(always(ports.RouteLane), m).Leases[0]
+			turn := t.begin(l, 1)
+			t.finish(l, turn, 1)
+			offer := func(text string) func(ports.Sight) ports.Route {
+				q := question(l, turn, "o1", time.Time{})
+				q.State, q.About, q.Text = ports.QuestionOffered, m.ID, text
+				return func(ports.Sight) ports.Route { return ports.Route{Kind: ports.RouteReply, Person: ann, Offer: q} }
+			}
+			t.accept(offer("once"), t.edit(m, "second"))
+			t.accept(offer("twice"), t.edit(m, "third"))
+			t.restart()
+			press := t.message(in, "")
+			press.ID, press.Choice = "m-offer", &ports.Choice{Question: "o1", Field: "ok", Value: "yes"}
+			t.accept(func(s ports.Sight) ports.Route {
+				t.want(s.Open == nil, "an offer is open: %+v", s.Open)
+				t.want(s.Pressed != nil && s.Pressed.State == ports.QuestionOffered && s.Pressed.Text == "twice", "the press saw %+v", s.Pressed)
+				t.want(s.Earlier != nil && s.Earlier.Turn == turn && s.Earlier.Text == "first" && s.Earlier.Now.Text == "third", "the press saw the message %+v", s.Earlier)
+				q := *s.Pressed
+				q.State = ports.QuestionAnswered
+				return ports.Route{Kind: ports.RouteLane, Person: ann, Question: &q, Redo: true}
+			}, press)
+			q, err := t.Question(t.ctx, "o1")
+			t.want(err == nil && q.State == ports.QuestionAnswered, "the offer that was taken is %+v (%v)", q, err)
+			t.accept(offer("thrice"), t.edit(m, "fourth"))
+			q, err = t.Question(t.ctx, "o1")
+			t.want(err == nil && q.State == ports.QuestionAnswered && q.Text == "twice", "the offer that was taken is offered again: %+v (%v)", q, err)
+		}),
+		rule("earlier/a redo stands in the place of what it undoes", "who has something done again does not want what came of it the first time remembered", func(t *trial) {
+			in := room("a")
+			m := []ports.Message{t.message(in, "1"), t.message(in, "2"), t.message(in, "2b"), t.message(in, "3"), t.message(in, "4")}
+			l := t.accept(always(ports.RouteLane), m...).Leases[0]
+			t.finish(l, t.begin(l, 1), 1)
+			t.finish(l, t.begin(l, 2, 3), 1)
+			t.finish(l, t.begin(l, 4), 1)
+			t.accept(always(ports.RouteReply), t.edit(m[2], "2c"))
+			again := t.message(in, "")
+			again.Choice, again.ReplyTo = nil, m[2].ID
+			redo := func(s ports.Sight) ports.Route {
+				return ports.Route{Kind: ports.RouteLane, Person: ann, Redo: true}
+			}
+			got := t.accept(redo, again)
+			t.want(got.Stored == 1 && len(got.Leases) == 1, "the redo gave %+v", got)
+			t.want(t.accept(redo, again).Seen == 1, "a redo that comes again is routed")
+			w := t.load(l)
+			t.want(slices.Equal(seqs(w.Waiting), []int64{5, 7, 8}) && w.Last == ports.TurnID(in, 1) && w.Changed == 7, "after it the work is %+v", w)
+			for i, text := range []string{"4", "2", "2c"} {
+				t.want(w.Waiting[i].Text == text && (w.Waiting[i].Undoes == 2) == (i == 1), "message %d of them is %+v", i, w.Waiting[i])
+			}
+			t.want(w.Waiting[2].ID == m[2].ID && w.Waiting[2].Change == "", "what is done again is %+v", w.Waiting[2])
+			t.finish(l, t.begin(l, 5), 1)
+			turn := ports.TurnID(in, 7)
+			t.ok(t.Record(t.ctx, l, ports.Change{Turn: turn, Person: ann, Take: []int64{7, 8}, Changed: 7, Steps: []ports.Step{{Kind: ports.StepReply, Body: body("r")}}}), "begin the redo")
+			past := func(want ...int64) {
+				h, err := t.History(t.ctx, l, 10)
+				t.ok(err, "history")
+				var got []string
+				for _, p := range h {
+					got = append(got, p.Turn.ID)
+				}
+				var ids []string
+				for _, seq := range want {
+					ids = append(ids, ports.TurnID(in, seq))
+				}
+				t.want(slices.Equal(got, ids), "the history is %v, want %v", got, ids)
+			}
+			past(1)
+			t.finish(l, turn, 1, "d")
+			past(1, 7)
 		}),
 	}
 }
