@@ -54,7 +54,7 @@ func (c *Channel) Draft(ctx context.Context, in ports.Conversation, text string)
 	if err != nil {
 		return err
 	}
-	parts, err := c.Render(ports.Content{Text: text})
+	parts, err := c.Render(ports.Content{Text: text, Partial: true})
 	if err != nil || len(parts) == 0 {
 		return err
 	}
