@@ -1,9 +1,11 @@
 // Package telegram is the Telegram adapter: a ports.ChannelPort over the Bot
-// API (https://core.telegram.org/bots/api), receiving by long polling.
+// API (https://core.telegram.org/bots/api), receiving by long polling or by a
+// webhook.
 //
 // Nothing is lost: the answer of one getUpdates becomes one ports.Batch, and
 // only after Receive stored it does the next call's offset tell Telegram to
-// forget it. What cannot be decoded is logged and passed over, so that one bad
+// forget it; an update that a webhook brings is answered with 200 only then. What
+// cannot be decoded is logged and passed over, so that one bad
 // update never blocks those behind it.
 //
 // Calls are plain JSON over HTTP/1.1. The client libraries were no help here:
