@@ -2,6 +2,7 @@ package crash
 
 import (
 	"context"
+	"io"
 
 	"dragoman/ports"
 )
@@ -14,6 +15,8 @@ type platform interface {
 	ports.Renderer
 	ports.Drafter
 	ports.Reactor
+	ports.Opener
+	ports.Uploader
 }
 
 // channel records every call of a channel with these abilities.
@@ -42,6 +45,21 @@ func (c *channel) Send(ctx context.Context, m ports.Outgoing) (ports.MessageID, 
 	id, err := c.inner.Send(ctx, m)
 	c.p.pass(name + " | after")
 	return id, err
+}
+
+// Upload is Send for a file.
+func (c *channel) Upload(ctx context.Context, m ports.Outgoing, open func(context.Context) (io.ReadCloser, error)) (ports.MessageID, error) {
+	name := c.p.posts("channel.Upload", m)
+	c.p.pass(name + " | before")
+	c.p.fact(factSends, m.Nonce)
+	id, err := c.inner.Upload(ctx, m, open)
+	c.p.pass(name + " | after")
+	return id, err
+}
+
+func (c *channel) Open(ctx context.Context, a ports.Attachment) (io.ReadCloser, error) {
+	defer c.p.call(beside + "channel.Open")()
+	return c.inner.Open(ctx, a)
 }
 
 func (c *channel) Edit(ctx context.Context, id ports.MessageID, m ports.Outgoing) error {
