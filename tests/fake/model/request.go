@@ -22,10 +22,12 @@ type Request struct {
 	Usage    bool // the stream is to end with the tokens used
 }
 
-// Message is one of a conversation. Parts of a text are joined; other parts are left out.
+// Message is one of a conversation. Parts of a text are joined; other parts but
+// pictures are left out.
 type Message struct {
 	Role   string
 	Text   string
+	Images []string // the URLs of pictures, in order
 	Calls  []string // ids of the calls that an assistant made
 	Answer string   // id of the call that a tool's result answers
 }
@@ -79,7 +81,7 @@ func read(w http.ResponseWriter, r *http.Request) (Request, error) {
 	}
 	for i, m := range wire.Messages {
 		said := Message{Role: m.Role, Answer: m.Answers}
-		if said.Text, err = text(m.Content); err != nil {
+		if said.Text, said.Images, err = text(m.Content); err != nil {
 			return Request{}, fmt.Errorf("message %d: %w", i, err)
 		}
 		for _, c := range m.ToolCalls {
@@ -91,24 +93,29 @@ func read(w http.ResponseWriter, r *http.Request) (Request, error) {
 }
 
 // text reads a content, which is a string, parts, or nothing.
-func text(content json.RawMessage) (string, error) {
+func text(content json.RawMessage) (said string, images []string, err error) {
 	if len(content) == 0 || content[0] == 'n' {
-		return "", nil
+		return "", nil, nil
 	}
-	var plain string
 	if content[0] == '"' {
-		err := json.Unmarshal(content, &plain)
-		return plain, err
+		err := json.Unmarshal(content, &said)
+		return said, nil, err
 	}
-	var parts []struct{ Text string }
+	var parts []struct {
+		Text  string
+		Image *struct{ URL string } `json:"image_url"`
+	}
 	if err := json.Unmarshal(content, &parts); err != nil {
-		return "", errors.New("content is neither a string nor parts")
+		return "", nil, errors.New("content is neither a string nor parts")
 	}
 	var all strings.Builder
 	for _, p := range parts {
 		all.WriteString(p.Text)
+		if p.Image != nil {
+			images = append(images, p.Image.URL)
+		}
 	}
-	return all.String(), nil
+	return all.String(), images, nil
 }
 
 // check holds a conversation to its order.
