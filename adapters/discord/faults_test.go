@@ -179,22 +179,34 @@ func TestSessionsAreNotAskedForOnceTheyAreSpent(t *testing.T) {
 
 func TestAHistoryThatCannotBeReadHoldsUpNothingAndIsReadLater(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, fake.Options{})
-	c := r.crowd()
-	r.run()
-	c.talk(6)
-	c.hears(c.said)
-	r.server.Fail(fake.ListMessages, -1, fake.Overloaded)
-	r.down()
-	c.talk(1) // in the first room, which is a private chat
-	r.server.GatewayUp(false)
-	r.until("the channel listens", func() bool { return r.server.Gateway().Connected > 0 })
-	bob := r.server.User("Bob")
-	bob.Say("hello")
-	if got := r.await(7)[6]; got.Text != "hello" {
-		t.Errorf("it heard %+v first", got)
+	for name, restarts := range map[string]bool{"in time": false, "after a restart": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, fake.Options{})
+			c := r.crowd()
+			r.run()
+			c.talk(6)
+			c.hears(c.said)
+			r.server.Fail(fake.ListMessages, -1, fake.Overloaded)
+			r.down()
+			c.talk(1) // in the first room, which is a private chat
+			r.server.Advance(5 * time.Minute)
+			r.server.GatewayUp(false)
+			r.until("the channel listens", func() bool { return r.server.Gateway().Connected > 0 })
+			bob := r.server.User("Bob")
+			bob.Say("hello")
+			if got := r.await(7)[6]; got.Text != "hello" {
+				t.Errorf("it heard %+v first", got)
+			}
+			if restarts {
+				r.halt()
+			}
+			r.server.Mend(fake.ListMessages)
+			if restarts {
+				r.run()
+			}
+			c.said[bob.DM()] = []string{"hello"}
+			c.hears(c.said)
+		})
 	}
-	r.server.Mend(fake.ListMessages)
-	c.said[bob.DM()] = []string{"hello"}
-	c.hears(c.said)
 }

@@ -187,10 +187,11 @@ func (t *intake) room(ctx context.Context, id, guild string) room {
 	return found
 }
 
-// flush stores the batch. While guilds are missing the cursor stays: what was
+// flush stores the batch; that messages were skipped is not worth a commit of its
+// own, unless they are many. While guilds are missing the cursor stays: what was
 // written in them may not be stored yet.
 func (t *intake) flush(ctx context.Context) {
-	if len(t.read) == 0 && len(t.batch) == 0 {
+	if len(t.batch) == 0 && len(t.read) < maxBatch {
 		return
 	}
 	for _, p := range t.read {
