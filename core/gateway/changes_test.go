@@ -86,6 +86,9 @@ func TestAnEditWhileTheModelIsFirstAskedBeginsTheTurnAnew(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		w.chat.edit(t, "ann", "in-1", "first")
 		time.Sleep(11 * time.Second) // the first request was left at once, and not waited for
+		if got := w.chat.texts(); len(got) != 1 {
+			t.Errorf("1 s after the answer could be there the chat shows %q", got)
+		}
 		w.comesToRest()
 		if got, want := w.chat.texts(), []string{"you said: first"}; !slices.Equal(got, want) {
 			t.Errorf("the chat shows %q, want %q", got, want)
