@@ -47,6 +47,8 @@ type Store interface {
 	Delivered(ctx context.Context, l ports.Lease, id string, r ports.Receipt) error
 	// Read reads a part of an artifact. See ports.Artifacts.
 	Read(ctx context.Context, in ports.Conversation, id string, offset, limit int64) (ports.Artifact, error)
+	// Save keeps an artifact; the same ID again is left as it is.
+	Save(ctx context.Context, a ports.Artifact) error
 }
 
 // Outbox sends. Make it with New, add the channels, then use it from any goroutine.

@@ -31,6 +31,7 @@ type stage struct {
 	send  func(context.Context) error
 	keep  func() error                            // what the store does
 	read  func(ports.Artifact) error              // what reading a part does
+	save  error                                   // what saving one does
 	rooms map[ports.Conversation][]ports.Delivery // what is pending
 }
 
@@ -122,6 +123,11 @@ func (s *stage) Read(_ context.Context, in ports.Conversation, id string, offset
 		return a, s.read(a)
 	}
 	return a, nil
+}
+
+func (s *stage) Save(_ context.Context, a ports.Artifact) error {
+	s.note("save %s of %d bytes", a.Name, a.Size)
+	return s.save
 }
 
 // answer says what comes after the preview, as a turn does.

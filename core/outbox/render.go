@@ -23,6 +23,16 @@ func (o *Outbox) RenderFor(turn string, in ports.Conversation, c ports.Content) 
 	if c.File != nil {
 		return o.renderFile(turn, in, c)
 	}
+	c, files := o.withFiles(ch, turn, in, c)
+	parts := o.renderText(ch, turn, in, c)
+	for _, f := range files {
+		parts = append(parts, o.renderFile(turn, in, f)...)
+	}
+	return parts
+}
+
+// renderText makes messages of what is said.
+func (o *Outbox) renderText(ch *channel, turn string, in ports.Conversation, c ports.Content) []ports.Content {
 	if !ch.traits.Choices && len(c.Choices) > 0 {
 		c = choicesAsText(c)
 	}
