@@ -25,6 +25,7 @@ type Channel struct {
 	api       *client
 	log       *slog.Logger
 	streaming string // how answers in the making are shown
+	rich      bool   // rich messages are posted
 	pace      pace
 	me        atomic.Pointer[account] // known once Run asked
 	hook      *hook                   // nil: updates are polled for
@@ -49,7 +50,7 @@ func New(cfg Config, log *slog.Logger) (*Channel, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Channel{api: newClient(base, cfg.Token), log: log, streaming: cfg.Streaming}
+	c := &Channel{api: newClient(base, cfg.Token), log: log, streaming: cfg.Streaming, rich: cfg.Rich}
 	if cfg.Mode == "webhook" {
 		if err := cfg.checkWebhook(); err != nil {
 			return nil, err
@@ -76,7 +77,8 @@ func (c *Channel) Traits() ports.Traits {
 }
 
 // Send posts a message: the Body that Render made, or the text as it is, cut at
-// MaxText. Formatting that Telegram refuses is left off. Telegram has no key
+// MaxText. Formatting that Telegram refuses is left off; in the place of a rich message
+// that it refuses comes an ordinary one that says the same. Telegram has no key
 // against doubles, so a lost answer is KindUnsure.
 func (c *Channel) Send(ctx context.Context, m ports.Outgoing) (ports.MessageID, error) {
 	const op = "telegram sendMessage"
@@ -88,20 +90,20 @@ func (c *Channel) Send(ctx context.Context, m ports.Outgoing) (ports.MessageID, 
 	if err != nil {
 		return "", err
 	}
-	p := sendParams{content: contentOf(m.Content), Keyboard: keys}
+	p := sendParams{Keyboard: keys}
 	var posted struct {
 		ID int64 `json:"message_id"`
 	}
 	send := func(ctx context.Context, at target) error {
 		p.target, p.Reply = at.posting(), replyTo(at, m.ReplyTo)
-		return c.api.post(ctx, "sendMessage", sendTimeout, p, &posted)
+		return c.api.post(ctx, p.method("sendMessage", "sendRichMessage"), sendTimeout, p, &posted)
 	}
-	at, err := c.in(ctx, to, send)
-	if len(p.Entities) > 0 && isMisformatted(err) {
-		c.log.Warn("telegram_formatting_refused", "chat", at.Chat, ports.TurnAttr(ports.TurnOf(m.Nonce)), "err", err)
-		p.content = plain(p.Text)
-		err = send(ctx, at)
-	}
+	at := to
+	err = c.try(m.Content, to.Chat, m.Nonce, func(f form) (err error) {
+		p.form = f
+		at, err = c.in(ctx, at, send)
+		return err
+	})
 	if err := c.wrapWrite(op, at.Chat, err); err != nil {
 		return "", err
 	}
@@ -121,13 +123,9 @@ func (c *Channel) Edit(ctx context.Context, id ports.MessageID, m ports.Outgoing
 	if err != nil {
 		return err
 	}
-	p := editParams{Chat: chat, Message: message, content: contentOf(m.Content), Keyboard: keys}
-	err = c.api.post(ctx, "editMessageText", sendTimeout, p, nil)
-	if len(p.Entities) > 0 && isMisformatted(err) {
-		c.log.Warn("telegram_formatting_refused", "chat", chat, ports.TurnAttr(ports.TurnOf(m.Nonce)), "err", err)
-		p.content = plain(p.Text)
-		err = c.api.post(ctx, "editMessageText", sendTimeout, p, nil)
-	}
+	err = c.try(m.Content, chat, m.Nonce, func(f form) error {
+		return c.api.post(ctx, "editMessageText", sendTimeout, editParams{Chat: chat, Message: message, form: f, Keyboard: keys}, nil)
+	})
 	if isUnchanged(err) {
 		err = nil
 	}

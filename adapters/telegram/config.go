@@ -21,6 +21,7 @@ type Config struct {
 	Mode      string       `json:"mode" validate:"required,oneof=poll webhook" default:"poll" doc:"How updates come in: poll asks Telegram for them; webhook has Telegram bring them, over listen"`
 	Webhook   string       `json:"webhook_url" validate:"omitempty,http_url" doc:"Where Telegram brings updates with mode webhook: what leads to /hook/NAME of listen from outside; absent: public_url with that path"`
 	Streaming string       `json:"streaming" validate:"required,oneof=off edit draft" default:"edit" doc:"edit: an answer shows while it is made, by edits of one message; draft: as a draft in private chats, by edits in groups; off: once it is whole"`
+	Rich      bool         `json:"rich" doc:"true: headings, tables, formulas, task lists and nested lists go out as rich messages, which clients older than June 2026 do not show"`
 }
 
 // base is the URL that a method's name is appended to. It holds the token.

@@ -41,7 +41,7 @@ func (d *drafts) sent(to target) {
 type draftParams struct {
 	target
 	ID int32 `json:"draft_id"`
-	page
+	form
 	Stop bool `json:"can_stop"` // the person sees a button; a server that knows it not passes it over
 }
 
@@ -58,15 +58,17 @@ func (c *Channel) Draft(ctx context.Context, in ports.Conversation, text string)
 	if err != nil || len(parts) == 0 {
 		return err
 	}
-	p := draftParams{target: to, ID: c.drafts.of(to), page: contentOf(parts[len(parts)-1]).page, Stop: true}
-	if p.Text == "" {
+	last := parts[len(parts)-1]
+	if last.Text == "" {
 		return nil
 	}
-	err = c.api.post(ctx, "sendMessageDraft", quickTimeout, p, nil)
-	if len(p.Entities) > 0 && isMisformatted(err) {
-		p.page = plain(p.Text).page
-		err = c.api.post(ctx, "sendMessageDraft", quickTimeout, p, nil)
-	}
+	err = c.try(last, to.Chat, "", func(f form) error {
+		p := draftParams{target: to, ID: c.drafts.of(to), form: f, Stop: true}
+		if p.content != nil {
+			p.Preview = nil // a draft takes none
+		}
+		return c.api.post(ctx, p.method("sendMessageDraft", "sendRichMessageDraft"), quickTimeout, p, nil)
+	})
 	return c.wrapWrite(op, to.Chat, err)
 }
 

@@ -9,11 +9,11 @@ import (
 
 // joined says what pages made of source lack, or have in another order, beside a
 // single page of all of it.
-func joined(source string, pages []page) error {
+func joined(source string, pages []rendered) error {
 	if tabled(markdown.Parse(markdown.Clean(source))) {
 		return nil
 	}
-	if got, want := visibleOf(pages), visibleOf(paginate(source, 1<<30)); got != want {
+	if got, want := visibleOf(pages), visibleOf(paginate(source, 1<<30, false)); got != want {
 		return fmt.Errorf("the pages joined are %q, the whole is %q", got, want)
 	}
 	return nil
@@ -21,7 +21,7 @@ func joined(source string, pages []page) error {
 
 // visibleOf are all visible characters in order, but for the marks of quotes in
 // quotes, which come again in each line.
-func visibleOf(pages []page) string {
+func visibleOf(pages []rendered) string {
 	var b strings.Builder
 	for _, p := range pages {
 		for _, r := range p.Text {

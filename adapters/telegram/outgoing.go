@@ -19,7 +19,7 @@ type target struct {
 
 type content struct {
 	page
-	Preview previewOptions `json:"link_preview_options"`
+	Preview *previewOptions `json:"link_preview_options,omitempty"`
 }
 
 type previewOptions struct {
@@ -28,7 +28,7 @@ type previewOptions struct {
 
 type sendParams struct {
 	target
-	content
+	form
 	Keyboard *keyboard    `json:"reply_markup,omitempty"`
 	Reply    *replyParams `json:"reply_parameters,omitempty"`
 }
@@ -36,7 +36,7 @@ type sendParams struct {
 type editParams struct {
 	Chat    int64 `json:"chat_id"`
 	Message int64 `json:"message_id"`
-	content
+	form
 	Keyboard *keyboard `json:"reply_markup,omitempty"`
 }
 
@@ -81,13 +81,13 @@ func contentOf(c ports.Content) content {
 	if err := json.Unmarshal(c.Body, &p); err != nil || p.Text == "" {
 		return plain(c.Text)
 	}
-	return content{page: p, Preview: previewOptions{Off: true}}
+	return content{page: p, Preview: &previewOptions{Off: true}}
 }
 
 // plain is text without formatting.
 func plain(text string) content {
 	// Telegram trims before it counts.
-	return content{page: page{Text: cut(strings.TrimSpace(text), maxText)}, Preview: previewOptions{Off: true}}
+	return content{page: page{Text: cut(strings.TrimSpace(text), maxText)}, Preview: &previewOptions{Off: true}}
 }
 
 // replyTo names the message that is answered. One that is not of this chat, or

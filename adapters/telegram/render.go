@@ -14,7 +14,14 @@ const (
 	nothing   = "…" // shown where there is nothing to show: Telegram refuses an empty message
 )
 
-// page is a message as Send posts it: Content.Body.
+// rendered is Content.Body: a message, and the rich one that it stands in for where
+// Telegram refuses that.
+type rendered struct {
+	page
+	Rich string `json:"rich,omitempty"`
+}
+
+// page is a message as Send posts it.
 type page struct {
 	Text     string   `json:"text"`
 	Entities []format `json:"entities,omitempty"`
@@ -39,7 +46,7 @@ func (c *Channel) Render(content ports.Content) ([]ports.Content, error) {
 	if content.Partial {
 		text = markdown.Complete(text)
 	}
-	pages := paginate(text, maxText)
+	pages := paginate(text, maxText, c.rich)
 	parts := make([]ports.Content, len(pages))
 	for i, p := range pages {
 		body, err := json.Marshal(p)
@@ -52,32 +59,69 @@ func (c *Channel) Render(content ports.Content) ([]ports.Content, error) {
 	return parts, nil
 }
 
-// paginate makes pages of at most limit UTF-16 units.
-func paginate(text string, limit int) []page {
+// paginate makes pages of at most limit UTF-16 units, with rich forms if they are
+// asked for.
+func paginate(text string, limit int, rich bool) []rendered {
 	text = markdown.Clean(text)
-	pages := pagesOf(markdown.Parse(text), limit)
+	blocks := markdown.Parse(text)
+	if rich {
+		if pages, ok := richPages(blocks, limit); ok {
+			return pages
+		}
+	}
+	pages := pagesOf(blocks, limit)
 	if len(pages) == 0 { // all of it is markup, a lone link reference, say
 		pages = pagesOf(markdown.Literal(text), limit)
 	}
 	if len(pages) == 0 {
-		return []page{{Text: nothing}}
+		return []rendered{{page: page{Text: nothing}}}
 	}
 	return pages
 }
 
-func pagesOf(blocks []markdown.Block, limit int) []page {
-	fits := func(bs []markdown.Block) bool {
-		w := writer{limit: limit}
-		w.blocks(bs, false)
-		return !w.full
-	}
-	var pages []page
+func pagesOf(blocks []markdown.Block, limit int) []rendered {
+	fits := func(bs []markdown.Block) bool { return !write(bs, limit).full }
+	var pages []rendered
 	for _, piece := range markdown.Split(markdown.Unfold(blocks, gridWidth), fits) {
-		w := writer{limit: limit}
-		w.blocks(piece, false)
-		if p := w.page(); markdown.Visible(p.Text) {
-			pages = append(pages, p)
+		if p := write(piece, limit).page(); markdown.Visible(p.Text) {
+			pages = append(pages, rendered{page: p})
 		}
 	}
 	return pages
+}
+
+// richPages are pages that have a rich form where that shows more. Each says all of it
+// also without, so that it takes one message whatever Telegram makes of it: that is why
+// a rich one is not longer than others. ok is false if it cannot be done, or need not.
+func richPages(blocks []markdown.Block, limit int) (pages []rendered, ok bool) {
+	if !asksForRich(blocks, false) {
+		return nil, false
+	}
+	plain := func(bs []markdown.Block) *writer { return write(markdown.Unfold(bs, gridWidth), limit) }
+	pieces := markdown.Split(blocks, func(bs []markdown.Block) bool {
+		_, fits := richly(bs)
+		return fits && !plain(bs).full
+	})
+	for _, piece := range pieces {
+		w := plain(piece)
+		text, fits := richly(piece)
+		if w.full || !fits { // of a table's row that no message holds, say
+			return nil, false
+		}
+		p := rendered{page: w.page()}
+		if asksForRich(piece, false) {
+			p.Rich = text
+		}
+		if markdown.Visible(p.Text) {
+			pages = append(pages, p)
+		}
+	}
+	return pages, len(pages) > 0
+}
+
+// write is what comes of blocks. It is full if they are too much.
+func write(bs []markdown.Block, limit int) *writer {
+	w := &writer{limit: limit}
+	w.blocks(bs, false)
+	return w
 }

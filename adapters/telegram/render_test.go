@@ -34,7 +34,7 @@ func TestRenderGolden(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			pages := paginate(string(source), maxText)
+			pages := paginate(string(source), maxText, false)
 			if err := sound(string(source), pages, maxText); err != nil {
 				t.Error(err)
 			}
@@ -57,7 +57,7 @@ func TestRenderGolden(t *testing.T) {
 }
 
 // printed is pages for people who read the golden files.
-func printed(pages []page) []byte {
+func printed(pages []rendered) []byte {
 	var b bytes.Buffer
 	for i, p := range pages {
 		units := utf16.Encode([]rune(p.Text))
@@ -94,20 +94,20 @@ func FuzzTelegram(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, source string, limit int) {
 		limit = 900 + max(0, limit)%3197 // three lines of a table always fit
-		if err := sound(source, paginate(source, limit), limit); err != nil {
+		if err := sound(source, paginate(source, limit, false), limit); err != nil {
 			t.Errorf("%q at %d: %v", source, limit, err)
 		}
 	})
 }
 
 // sound says what is wrong with pages made of source.
-func sound(source string, pages []page, limit int) error {
+func sound(source string, pages []rendered, limit int) error {
 	if len(pages) == 0 {
 		return fmt.Errorf("no page")
 	}
 	var all strings.Builder
 	for i, p := range pages {
-		if err := soundPage(p, limit); err != nil {
+		if err := soundPage(p.page, limit); err != nil {
 			return fmt.Errorf("page %d: %w: %+v", i+1, err, p)
 		}
 		all.WriteString(p.Text)
@@ -199,7 +199,7 @@ func TestRenderKeepsOrder(t *testing.T) {
 			t.Fatal(err)
 		}
 		var shown strings.Builder
-		for _, p := range paginate(string(source), maxText) {
+		for _, p := range paginate(string(source), maxText, false) {
 			shown.WriteString(p.Text)
 		}
 		rest := shown.String()
@@ -276,12 +276,12 @@ func TestRenderIsBoundedInTime(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			start := time.Now()
-			pages := paginate(text, maxText)
+			pages := paginate(text, maxText, false)
 			if took := time.Since(start); took > limit {
 				t.Errorf("took %v", took)
 			}
 			for _, p := range pages {
-				if err := soundPage(p, maxText); err != nil {
+				if err := soundPage(p.page, maxText); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -100,8 +100,11 @@ func richContent(text string) (*richMessage, *reply) {
 		return no("message is empty")
 	case utf8.RuneCountInString(*in.Markdown) > maxRich:
 		return no("message is too long")
-	case strings.Count(*in.Markdown, "![") > maxMedia:
+	case strings.Count(code.ReplaceAllString(*in.Markdown, ""), "![") > maxMedia:
 		return no("too many media")
+	}
+	if why := misuse(*in.Markdown); why != "" {
+		return no("fake telegram: %s", why)
 	}
 	r := &richReader{}
 	m := &richMessage{Blocks: r.blocks(strings.Split(*in.Markdown, "\n"), 1), RTL: in.RTL, source: *in.Markdown}
@@ -114,6 +117,40 @@ func richContent(text string) (*richMessage, *reply) {
 		return no("%d columns, only %d are allowed", r.columns, maxColumns)
 	}
 	return m, nil
+}
+
+var (
+	code    = regexp.MustCompile("(?ms)^[ >0-9.)*+-]*(`{3,})[^`\n]*\n.*?^[ >]*`{3,} *$|`+[^`\n]+`+")
+	escape  = regexp.MustCompile(`\\[!-/:-@\[-` + "`" + `{-~]`)
+	tag     = regexp.MustCompile(`<(/?)([a-zA-Z][a-zA-Z0-9-]*)([^>]*)>`)
+	textTag = []string{"b", "strong", "i", "em", "u", "ins", "s", "strike", "del", "code", "mark", "sub", "sup", "tg-spoiler", "tg-math"}
+)
+
+// misuse is what a bot that writes down what a model says must not send: HTML that no
+// text asks for (a button, say, which a backslash does not undo), tags that are not
+// closed, and pictures, which Telegram would fetch.
+func misuse(markdown string) string {
+	bare := code.ReplaceAllString(markdown, "")
+	if strings.Contains(escape.ReplaceAllString(bare, ""), "![") {
+		return "a picture"
+	}
+	var open []string
+	for _, t := range tag.FindAllStringSubmatch(bare, -1) {
+		switch last := len(open) - 1; {
+		case !slices.Contains(textTag, t[2]) || t[3] != "":
+			return "the tag " + t[0]
+		case t[1] == "":
+			open = append(open, t[2])
+		case last < 0 || open[last] != t[2]:
+			return t[0] + " closes nothing"
+		default:
+			open = open[:last]
+		}
+	}
+	if len(open) > 0 {
+		return "<" + open[0] + "> is not closed"
+	}
+	return ""
 }
 
 // richReader counts what it reads.
@@ -155,16 +192,16 @@ func (r *richReader) block(lines []string, level int) (block, int) {
 	case found != nil:
 		return block{Type: "heading", Text: &found[2], Size: len(found[1])}, 1
 	case strings.HasPrefix(first, "```"), strings.TrimSpace(first) == "$$":
-		fence := first[:2]
+		fence := first[:len(first)-len(strings.TrimLeft(first, "`$"))]
 		n := span(func(l string) bool { return !strings.HasPrefix(l, fence) })
 		text := strings.Join(lines[1:n], "\n")
 		if n < len(lines) {
 			n++
 		}
-		if fence == "$$" {
+		if fence == "$$" || strings.TrimSpace(strings.TrimLeft(first, "`")) == "math" {
 			return block{Type: "mathematical_expression", Expression: text}, n
 		}
-		return block{Type: "pre", Text: &text, Language: strings.TrimSpace(first[3:])}, n
+		return block{Type: "pre", Text: &text, Language: strings.TrimSpace(first[len(fence):])}, n
 	case divider.MatchString(first):
 		return block{Type: "divider"}, 1
 	case strings.HasPrefix(first, ">"):
@@ -178,7 +215,14 @@ func (r *richReader) block(lines []string, level int) (block, int) {
 		n := span(func(l string) bool { return strings.Contains(l, "|") })
 		return r.table(lines[:n]), n
 	case bullet.MatchString(first):
-		n := span(func(l string) bool { return bullet.MatchString(l) || strings.HasPrefix(l, "  ") })
+		n := 1 // a blank line ends it unless it goes on behind that
+		for i := 1; i < len(lines); i++ {
+			if l := lines[i]; bullet.MatchString(l) || strings.HasPrefix(l, "  ") {
+				n = i + 1
+			} else if strings.TrimSpace(l) != "" {
+				break
+			}
+		}
 		return r.list(lines[:n], level), n
 	}
 	n := span(func(l string) bool {
