@@ -99,7 +99,7 @@ func (s *Server) known(route string) {
 	method, path, _ := strings.Cut(route, " ")
 	r, err := http.NewRequest(method, path, http.NoBody)
 	if err == nil {
-		if _, pattern := s.mux.Handler(r); pattern == route {
+		if _, pattern := s.mux.Handler(r); pattern == route || route == cdnRoute {
 			return
 		}
 	}

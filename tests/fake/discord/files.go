@@ -23,6 +23,10 @@ import (
 // linkFor is how long a link to a file is good.
 const linkFor = 24 * time.Hour
 
+// cdnRoute is the download of a file, for Fail and Calls. One that is cut is so in
+// the middle of the file.
+const cdnRoute = "GET /cdn"
+
 // File is one that a person sends.
 type File struct {
 	Name    string
@@ -116,12 +120,22 @@ func (s *Server) sign(path, until string) string {
 
 // serveCDN gives out a file whose link is still good.
 func (s *Server) serveCDN(w http.ResponseWriter, r *http.Request) {
-	const route = "GET /cdn"
+	defer s.begin(cdnRoute)()
+	f := s.takeFault(cdnRoute)
+	switch {
+	case f == nil:
+	case f.response != nil:
+		f.response.write(w, s)
+		return
+	case f.hang:
+		s.pause(r.Context(), -1)
+		cut(w)
+		return
+	}
 	q := r.URL.Query()
 	s.mu.Lock()
 	until, err := strconv.ParseInt(q.Get("ex"), 16, 64)
 	good := err == nil && hmac.Equal([]byte(q.Get("hm")), []byte(s.sign(r.URL.Path, q.Get("ex")))) && s.now().Before(time.Unix(until, 0))
-	s.calls[route]++
 	var found *attachment
 	if part := strings.Split(r.URL.Path, "/"); good && len(part) == 6 && s.channels[part[3]] != nil {
 		for _, m := range s.channels[part[3]].messages {
@@ -139,6 +153,11 @@ func (s *Server) serveCDN(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "fake discord: the CDN was sent a token", http.StatusBadRequest)
 	case found == nil:
 		http.Error(w, "This content is no longer available.", http.StatusNotFound)
+	case f != nil: // cut
+		w.Header().Set("Content-Length", strconv.Itoa(len(found.content)))
+		_, _ = w.Write(found.content[:len(found.content)/2])
+		_ = http.NewResponseController(w).Flush()
+		cut(w)
 	default:
 		w.Header().Set("Content-Type", found.ContentType)
 		http.ServeContent(w, r, found.Filename, time.Time{}, bytes.NewReader(found.content))

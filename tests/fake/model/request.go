@@ -23,11 +23,12 @@ type Request struct {
 }
 
 // Message is one of a conversation. Parts of a text are joined; other parts but
-// pictures are left out.
+// pictures and sounds are left out.
 type Message struct {
 	Role   string
 	Text   string
 	Images []string // the URLs of pictures, in order
+	Sounds []string // recordings, as FORMAT:BASE64
 	Calls  []string // ids of the calls that an assistant made
 	Answer string   // id of the call that a tool's result answers
 }
@@ -81,7 +82,7 @@ func read(w http.ResponseWriter, r *http.Request) (Request, error) {
 	}
 	for i, m := range wire.Messages {
 		said := Message{Role: m.Role, Answer: m.Answers}
-		if said.Text, said.Images, err = text(m.Content); err != nil {
+		if err := said.read(m.Content); err != nil {
 			return Request{}, fmt.Errorf("message %d: %w", i, err)
 		}
 		for _, c := range m.ToolCalls {
@@ -92,30 +93,34 @@ func read(w http.ResponseWriter, r *http.Request) (Request, error) {
 	return req, req.check()
 }
 
-// text reads a content, which is a string, parts, or nothing.
-func text(content json.RawMessage) (said string, images []string, err error) {
+// read reads a content, which is a string, parts, or nothing.
+func (m *Message) read(content json.RawMessage) error {
 	if len(content) == 0 || content[0] == 'n' {
-		return "", nil, nil
+		return nil
 	}
 	if content[0] == '"' {
-		err := json.Unmarshal(content, &said)
-		return said, nil, err
+		return json.Unmarshal(content, &m.Text)
 	}
 	var parts []struct {
 		Text  string
-		Image *struct{ URL string } `json:"image_url"`
+		Image *struct{ URL string }          `json:"image_url"`
+		Sound *struct{ Format, Data string } `json:"input_audio"`
 	}
 	if err := json.Unmarshal(content, &parts); err != nil {
-		return "", nil, errors.New("content is neither a string nor parts")
+		return errors.New("content is neither a string nor parts")
 	}
 	var all strings.Builder
 	for _, p := range parts {
 		all.WriteString(p.Text)
 		if p.Image != nil {
-			images = append(images, p.Image.URL)
+			m.Images = append(m.Images, p.Image.URL)
+		}
+		if p.Sound != nil {
+			m.Sounds = append(m.Sounds, p.Sound.Format+":"+p.Sound.Data)
 		}
 	}
-	return all.String(), images, nil
+	m.Text = all.String()
+	return nil
 }
 
 // check holds a conversation to its order.
