@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -10,6 +9,7 @@ import (
 	"strings"
 
 	"dragoman/core/internal/guard"
+	"dragoman/core/internal/label"
 	"dragoman/ports"
 )
 
@@ -96,7 +96,7 @@ func (t *turn) unfetched() []fileNote {
 		for i, a := range m.Attachments {
 			_, known := notes[place{m.Seq, i}]
 			if m.Route == ports.RouteLane && a.ID != "" && !known {
-				due = append(due, fileNote{Seq: m.Seq, At: i, File: ports.File{Name: a.Name, MIME: a.MIME, Size: a.Size}})
+				due = append(due, fileNote{Seq: m.Seq, At: i, File: ports.File{Name: label.Name(a.Name), MIME: a.MIME, Size: a.Size}})
 			}
 		}
 	}
@@ -160,13 +160,17 @@ func attached(m ports.Inbox, notes map[place]fileNote) (text string, blocks []po
 		n, ok := notes[place{m.Seq, i}]
 		switch {
 		case !ok:
-			text += fmt.Sprintf("\n[The person attached a file that you cannot see: %s %s]", a.MIME, a.Name)
+			text += fmt.Sprintf("\n[The person attached a file that you cannot see: %s]", strings.TrimSpace(oneLine(a.MIME)+" "+label.Name(a.Name)))
 			continue
 		case n.Why != "":
 			text += fmt.Sprintf("\n[The person attached a file: %s. You cannot see it: %s.]", about(n.File), n.Why)
 			continue
 		}
-		text += fmt.Sprintf("\n[The person attached a file: %s. It is kept as artifact %q", about(n.File), n.File.Artifact)
+		text += "\n[The person attached a file: " + about(n.File)
+		if n.File.Size == 0 {
+			text += ", empty"
+		}
+		text += fmt.Sprintf(". It is kept as artifact %q", n.File.Artifact)
 		if isText(n.File.MIME) {
 			text += ": read it with read_artifact"
 		}
@@ -185,7 +189,7 @@ const artifactURI = "artifact:"
 func about(f ports.File) string {
 	var parts []string
 	for _, s := range []string{f.Name, f.MIME} {
-		if s = strings.Join(strings.Fields(s), " "); s != "" {
+		if s = oneLine(s); s != "" {
 			parts = append(parts, s)
 		}
 	}
@@ -194,6 +198,8 @@ func about(f ports.File) string {
 	}
 	return strings.Join(parts, ", ")
 }
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // isText reports whether read_artifact can show files of a media type.
 func isText(mediaType string) bool {
@@ -342,24 +348,12 @@ func (t *turn) deliverFiles() {
 	}
 	answered := t.taken[len(t.taken)-1].Message
 	for i, f := range list[max(0, len(list)-filesMost):] {
-		for k, part := range t.render(t.lease.In, ports.Content{Text: fileText(f), File: &f}) {
+		for k, part := range t.render(t.lease.In, ports.Content{Text: label.Markdown(f), File: &f}) {
 			id := fmt.Sprintf("%s/f%d/%d", t.id, i, k)
 			t.pending.Deliveries = append(t.pending.Deliveries, ports.Delivery{ID: id,
 				Out: ports.Outgoing{In: t.lease.In, Content: part, Nonce: id, Reply: answered.Reply}})
 		}
 	}
-}
-
-// fileText is what is said of a file, to people.
-func fileText(f ports.File) string {
-	size := fmt.Sprintf("%d bytes", f.Size)
-	switch {
-	case f.Size >= 1<<20:
-		size = fmt.Sprintf("%.1f MB", float64(f.Size)/(1<<20))
-	case f.Size >= 1<<10:
-		size = fmt.Sprintf("%d kB", f.Size>>10)
-	}
-	return fmt.Sprintf("`%s` (%s, %s)", strings.ReplaceAll(f.Name, "`", "'"), cmp.Or(f.MIME, "a file"), size)
 }
 
 // offered tells the model what the person gets of a result.

@@ -2,8 +2,9 @@
 // platform and keeps it as an artifact of the conversation.
 //
 // Promises: what is kept under an id stays so, and is not fetched again; no file is
-// longer than Most, and no more than a few are in memory at once; what a file is said
-// to be counts only where its data does not tell.
+// longer than Most, no more than a few are in memory at once, and none is waited for
+// longer than a minute; what a file is said to be counts only where its data does not
+// tell.
 package files
 
 import (
@@ -21,6 +22,7 @@ import (
 	"time"
 
 	"dragoman/core/internal/guard"
+	"dragoman/core/internal/label"
 	"dragoman/ports"
 )
 
@@ -34,7 +36,7 @@ const (
 	mostSide  = 8000
 	// atOnce is how many files are fetched at once, of all conversations.
 	atOnce = 4
-	// fetchTimeout is for one try.
+	// fetchTimeout is for all tries of a file together: its person waits.
 	fetchTimeout = time.Minute
 	tries        = 3
 	retryPause   = time.Second
@@ -81,7 +83,7 @@ func (x *Files) Keep(ctx context.Context, in ports.Conversation, id string, a po
 	if err != nil {
 		return f, "", err
 	}
-	kept := ports.Artifact{In: in, ID: id, Name: a.Name, MIME: typeOf(data, a.MIME), Size: int64(len(data)), Data: data}
+	kept := ports.Artifact{In: in, ID: id, Name: label.Name(a.Name), MIME: typeOf(data, a.MIME), Size: int64(len(data)), Data: data}
 	err = guard.Write(ctx, ctx, x.leaks, "store_save", func(ctx context.Context) error { return x.store.Save(ctx, kept) })
 	if err != nil {
 		return f, "", err
@@ -102,6 +104,8 @@ func (x *Files) read(ctx context.Context, in ports.Conversation, id string, limi
 
 // fetch reads the whole file, and tries again where that may help.
 func (x *Files) fetch(ctx context.Context, opener ports.Opener, a ports.Attachment) (data []byte, err error) {
+	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
+	defer cancel()
 	for try := 1; ; try++ {
 		data, err = x.once(ctx, opener, a)
 		wait := max(retryPause, ports.RetryAfter(err))
@@ -119,8 +123,6 @@ func (x *Files) fetch(ctx context.Context, opener ports.Opener, a ports.Attachme
 }
 
 func (x *Files) once(ctx context.Context, opener ports.Opener, a ports.Attachment) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
-	defer cancel()
 	return guard.Do(ctx, guard.Grace, x.leaks, "open_attachment", func(ctx context.Context) ([]byte, error) {
 		const op = "read attachment"
 		file, err := opener.Open(ctx, a)

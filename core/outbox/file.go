@@ -5,14 +5,15 @@ import (
 	"io"
 
 	"dragoman/core/internal/guard"
+	"dragoman/core/internal/label"
 	"dragoman/ports"
 )
 
 // filePage is how much of an artifact is in memory at once for each upload.
 const filePage = 256 << 10
 
-// upload posts a file. One that the platform does not take, or that is gone, is
-// shown as what is said of it: the person learns that it was there.
+// upload posts a file. Of one that the platform does not take, or that is gone, the
+// person learns that it was there, and why they do not get it.
 func (o *Outbox) upload(ctx context.Context, c *channel, d ports.Delivery) (ports.MessageID, error) {
 	f := d.Out.Content.File
 	if c.uploader == nil {
@@ -26,8 +27,19 @@ func (o *Outbox) upload(ctx context.Context, c *channel, d ports.Delivery) (port
 	}
 	o.log.Warn("file_not_posted", "channel", d.Out.In.Channel, "chat", d.Out.In.Chat, "delivery", d.ID, ports.TurnAttr(ports.TurnOf(d.ID)),
 		"mime", f.MIME, "size", f.Size, "kind", ports.KindOf(err), "err", err)
+	why := textNotPosted
+	if ports.IsKind(err, ports.KindTooLarge) {
+		why = textTooLarge
+	}
+	d.Out.Content = o.RenderFor(ports.TurnOf(d.ID), d.Out.In, ports.Content{Text: label.Markdown(*f) + why})[0]
 	return c.port.Send(ctx, d.Out)
 }
+
+// What the person reads of a file that they do not get, behind what it is.
+const (
+	textTooLarge  = " is too large to be posted here."
+	textNotPosted = " could not be posted here."
+)
 
 // open reads an artifact from its beginning.
 func (o *Outbox) open(ctx context.Context, in ports.Conversation, id string) (io.ReadCloser, error) {

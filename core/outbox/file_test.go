@@ -93,13 +93,13 @@ func TestAnUploadThatFailsInPassingIsMadeAgainFromTheBeginning(t *testing.T) {
 }
 
 func TestAFileThatThePlatformRefusesIsShownInWords(t *testing.T) {
-	for what, kind := range map[string]ports.Kind{"too large": ports.KindTooLarge, "of no kind that it knows": ports.KindInvalid} {
+	for what, kind := range map[string]ports.Kind{"is too large to": ports.KindTooLarge, "could not": ports.KindInvalid} {
 		t.Run(what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := newMover(t)
 				m.upload = func(int) error { return &ports.Error{Kind: kind, Op: "upload", Err: errors.New("no")} }
 				posts(m.stage)
-				m.want("0s "+whole, "0s send a.bin (600 kB)", "0s stored t/1/0 as 55", "0s send behind", "0s stored t/1/1 as 55")
+				m.want("0s "+whole, "0s send `a.bin` (a file, 600 kB) "+what+" be posted here.", "0s stored t/1/0 as 55", "0s send behind", "0s stored t/1/1 as 55")
 			})
 		})
 	}
@@ -112,7 +112,7 @@ func TestAFileThatIsGoneIsShownInWords(t *testing.T) {
 			return &ports.Error{Kind: ports.KindNotFound, Op: "read", Err: errors.New("gone")}
 		}
 		posts(m.stage)
-		m.want("0s cannot open", "0s send a.bin (600 kB)", "0s stored t/1/0 as 55", "0s send behind", "0s stored t/1/1 as 55")
+		m.want("0s cannot open", "0s send `a.bin` (a file, 600 kB) could not be posted here.", "0s stored t/1/0 as 55", "0s send behind", "0s stored t/1/1 as 55")
 	})
 }
 
