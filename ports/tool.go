@@ -153,7 +153,7 @@ const (
 	BlockImage    BlockKind = "image"    // MIME, Data
 	BlockAudio    BlockKind = "audio"    // MIME, Data
 	BlockResource BlockKind = "resource" // URI, MIME, Text or Data
-	BlockLink     BlockKind = "link"     // URI, Name, MIME, Size, Text (its description)
+	BlockLink     BlockKind = "link"     // URI, Name, MIME, Size, Text (its description); Data, where its source has read it
 )
 
 // ToolSource is where tools come from: one MCP server, say.

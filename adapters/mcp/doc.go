@@ -54,6 +54,7 @@
 //	tool       tools/call; task: a call that its server runs by itself
 //	taskBook   which calls run so, from one process to the next
 //	catalog    tools/list → tools; content: tools/call → a result
+//	linked     resources/read → what a result links to
 //	connection a session that calls use, and whether it bears up
 //	keeper     makes one connection, again and again, and lends it to calls
 //	supervisor the keepers of one Run: one catalog and one state of them

@@ -84,6 +84,7 @@ func rootsOf(paths []string) []root {
 type capabilities struct {
 	toolsChange bool // it says when its tools change
 	logging     bool
+	resources   bool
 	taskCalls   bool // revision 2025-11-25: a call of a tool may be a task
 	taskCancel  bool
 }
@@ -103,6 +104,7 @@ func decodeCapabilities(raw json.RawMessage) capabilities {
 	return capabilities{
 		toolsChange: has(raw, "tools", "listChanged"),
 		logging:     has(raw, "logging"),
+		resources:   has(raw, "resources"),
 		taskCalls:   has(raw, "tasks", "requests", "tools", "call"),
 		taskCancel:  has(raw, "tasks", "cancel"),
 	}

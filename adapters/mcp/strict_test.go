@@ -21,6 +21,7 @@ type strict struct {
 	tools    string                   // of tools/list
 	probed   func(c *strictCall) bool // answers server/discover; false: as the versions say
 	call     func(c *strictCall)      // tools/call
+	read     func(c *strictCall)      // resources/read
 	listen   func(c *strictCall)      // subscriptions/listen
 
 	mu     sync.Mutex
@@ -72,6 +73,7 @@ func newStrictConn(name string) *strictConn {
 type strictParams struct {
 	Meta      map[string]json.RawMessage `json:"_meta"`
 	Name      string                     `json:"name"`
+	URI       string                     `json:"uri"`
 	Arguments json.RawMessage            `json:"arguments"`
 	Task      json.RawMessage            `json:"task"`
 	TaskID    string                     `json:"taskId"`
@@ -249,6 +251,12 @@ func (c *strictCall) serve() {
 		c.result(`{"tools":` + c.strict.tools + `}`)
 	case methodCall:
 		c.strict.call(c)
+	case methodRead:
+		if c.strict.read == nil {
+			c.refuse(-32601, "Method not found", "")
+			return
+		}
+		c.strict.read(c)
 	case methodListen:
 		if c.strict.listen == nil || !c.modern {
 			c.refuse(-32601, "Method not found", "")

@@ -152,6 +152,7 @@ func headerFault(r *http.Request, m incoming) string {
 	var p struct {
 		Meta   map[string]json.RawMessage `json:"_meta"`
 		Name   string                     `json:"name"`
+		URI    string                     `json:"uri"`
 		TaskID string                     `json:"taskId"`
 	}
 	_ = json.Unmarshal(m.Params, &p)
@@ -159,6 +160,8 @@ func headerFault(r *http.Request, m incoming) string {
 	switch {
 	case m.Method == methodCall:
 		name = p.Name
+	case m.Method == methodRead:
+		name = p.URI
 	case strings.HasPrefix(m.Method, "tasks/"):
 		name = p.TaskID
 	}

@@ -109,6 +109,7 @@ func (t *tool) run(ctx context.Context, call ports.ToolCall, host ports.Host,
 	if result.IsError {
 		status = "failed"
 	}
+	x.readLinks(timed, result)
 	log.Info("mcp_tool_call_completed", "status", status, "dur", time.Since(begun))
 	return result, nil
 }

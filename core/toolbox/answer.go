@@ -2,6 +2,7 @@ package toolbox
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -14,6 +15,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"dragoman/core/internal/label"
 	"dragoman/ports"
 )
 
@@ -51,6 +53,8 @@ func (a *answer) text(ctx context.Context, r ports.ToolResult) string {
 		case block.Kind == ports.BlockText:
 			lines[i] = block.Text
 			texts, at = append(texts, block.Text), append(at, i)
+		case block.Kind == ports.BlockLink && len(block.Data) > 0:
+			lines[i] = linkText(block) + "\n" + a.data(ctx, block)
 		case block.Kind == ports.BlockLink:
 			lines[i] = linkText(block)
 		case block.Kind == ports.BlockResource && len(block.Data) == 0:
@@ -158,10 +162,11 @@ func (a *answer) artifact(ctx context.Context, b ports.Block, mediaType string) 
 	return id, a.box.save(ctx, a.call, ports.Artifact{ID: id, Name: name, MIME: mediaType, Data: b.Data})
 }
 
-// offers reports whether the person is to have a block: a picture, a recording or a
-// file of a call that did not fail, as opposed to data within its text.
+// offers reports whether the person is to have a block: a picture, a recording, a
+// file or what a link led to, of a call that did not fail, as opposed to data within
+// its text.
 func (a *answer) offers(b ports.Block) bool {
-	return !a.failed && a.call.Turn != "" && slices.Contains([]ports.BlockKind{ports.BlockImage, ports.BlockAudio, ports.BlockResource}, b.Kind)
+	return !a.failed && a.call.Turn != "" && slices.Contains([]ports.BlockKind{ports.BlockImage, ports.BlockAudio, ports.BlockResource, ports.BlockLink}, b.Kind)
 }
 
 // offer has the person get what the model is shown.
@@ -175,21 +180,31 @@ func (a *answer) offer(ctx context.Context, b ports.Block, mediaType string) {
 }
 
 func (a *answer) file(id string, b ports.Block, mediaType string) ports.File {
-	return ports.File{Artifact: id, Name: fileName(a.call.Name, b.URI, mediaType), MIME: mediaType, Size: int64(len(b.Data))}
+	return ports.File{Artifact: id, Name: fileName(a.call.Name, b, mediaType), MIME: mediaType, Size: int64(len(b.Data))}
 }
 
-// fileName is what a file is called: as its URI ends, else as its tool.
-func fileName(tool, uri, mediaType string) string {
-	if u, err := url.Parse(uri); err == nil && uri != "" {
-		if name := path.Base(u.Path); name != "." && name != "/" {
-			return clip(name, 100)
-		}
+// endings are what files of a type are called by those who open them.
+var endings = map[string]string{
+	"image/png": ".png", "image/jpeg": ".jpg", "image/gif": ".gif", "image/webp": ".webp", "image/svg+xml": ".svg",
+	"audio/wav": ".wav", "audio/mpeg": ".mp3", "audio/ogg": ".ogg", "video/mp4": ".mp4",
+	"text/plain": ".txt", "text/markdown": ".md", "text/csv": ".csv", "text/html": ".html",
+	"application/pdf": ".pdf", "application/json": ".json", "application/zip": ".zip", "application/gzip": ".gz",
+}
+
+// fileName is what a file is called: as its URI ends, else as it is named, else as its
+// tool.
+func fileName(tool string, b ports.Block, mediaType string) string {
+	name := ""
+	if u, err := url.Parse(b.URI); err == nil && b.URI != "" {
+		name = label.Name(path.Base(u.Path))
 	}
-	if ext, ok := map[string]string{"image/png": ".png", "image/jpeg": ".jpg", "image/gif": ".gif", "image/webp": ".webp", "image/svg+xml": ".svg",
-		"audio/wav": ".wav", "audio/mpeg": ".mp3", "audio/ogg": ".ogg", "application/pdf": ".pdf", "video/mp4": ".mp4"}[mediaType]; ok {
-		return tool + ext
+	if named := label.Name(b.Name); named != "" && path.Ext(name) == "" {
+		name = named
 	}
-	return tool
+	if name = cmp.Or(name, tool); path.Ext(name) == "" {
+		name += endings[mediaType]
+	}
+	return name
 }
 
 // save keeps an artifact for the call's conversation.

@@ -213,9 +213,14 @@ func TestThePersonGetsThePicturesAndFilesOfAResult(t *testing.T) {
 		{Kind: ports.BlockResource, URI: "file:///tmp/a%20report.pdf?x", MIME: "application/pdf", Data: []byte("%PDF\xff")},
 		{Kind: ports.BlockResource, URI: "file:///a.txt", MIME: "text/plain", Text: "only read"},
 		{Kind: ports.BlockLink, URI: "https://example.org", Name: "a link"},
+		{Kind: ports.BlockLink, URI: "notes://7", Name: "Notes: on/off", MIME: "text/plain", Data: []byte("what was noted")},
+		{Kind: ports.BlockResource, URI: "files:///x/%0a%e2%80%aedata", Data: []byte("\xff\xfe"), MIME: "application/gzip"},
 	}}
 	w := newTrial(t, Config{}, "", r)
 	got := w.call()
+	if want := `[Notes: on/off](notes://7) (text/plain)` + "\n" + `[link notes://7, text/plain, 14 bytes, kept as artifact "` + w.kept.kept[2].ID + `": read it with read_artifact]`; !strings.Contains(got.Text, want) {
+		t.Errorf("the model reads %q, want %q", got.Text, want)
+	}
 	var names []string
 	for i, f := range got.Files {
 		names = append(names, f.Name+" "+f.MIME)
@@ -223,7 +228,7 @@ func TestThePersonGetsThePicturesAndFilesOfAResult(t *testing.T) {
 			t.Errorf("file %d is %+v, kept as %s of %d bytes", i, f, k.ID, len(k.Data))
 		}
 	}
-	if want := []string{"t.png image/png", "a report.pdf application/pdf"}; !slices.Equal(names, want) {
+	if want := []string{"t.png image/png", "a report.pdf application/pdf", "off.txt text/plain", "data.gz application/gzip"}; !slices.Equal(names, want) {
 		t.Errorf("the person gets %q, want %q", names, want)
 	}
 	r.IsError = true
