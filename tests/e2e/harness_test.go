@@ -285,6 +285,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv("E2E_REPORTS") != "" {
 		serveReports()
 	}
+	if os.Getenv("E2E_BULK") != "" {
+		serveBulk()
+	}
 	if file := os.Getenv("E2E_CATALOG"); file != "" {
 		serveCatalog(file)
 	}
