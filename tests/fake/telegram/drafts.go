@@ -56,7 +56,7 @@ func (s *Server) sendMessageDraft(_ context.Context, p params) reply {
 	if no != nil {
 		return *no
 	}
-	if no := s.inFlood(c); no != nil {
+	if no := s.inFlood(c, "sendMessageDraft"); no != nil {
 		return *no
 	}
 	d := c.drafts[thread]

@@ -21,7 +21,7 @@ func (s *Server) editMessageText(_ context.Context, p params) reply {
 	if no != nil {
 		return *no
 	}
-	return s.change(c, m, what)
+	return s.change(c, "editMessageText", m, what)
 }
 
 func (s *Server) editMessageCaption(_ context.Context, p params) reply {
@@ -38,7 +38,7 @@ func (s *Server) editMessageCaption(_ context.Context, p params) reply {
 	if no != nil {
 		return *no
 	}
-	return s.change(c, m, what)
+	return s.change(c, "editMessageCaption", m, what)
 }
 
 func (s *Server) editMessageReplyMarkup(_ context.Context, p params) reply {
@@ -52,7 +52,7 @@ func (s *Server) editMessageReplyMarkup(_ context.Context, p params) reply {
 	if no != nil {
 		return *no
 	}
-	return s.change(c, m, said{text: m.said(), formats: m.formats, keys: keys, preview: m.preview, rich: m.Rich})
+	return s.change(c, "editMessageReplyMarkup", m, said{text: m.said(), formats: m.formats, keys: keys, preview: m.preview, rich: m.Rich})
 }
 
 // editable is the bot's own message that a call names. s.mu is held.
@@ -75,12 +75,12 @@ func (s *Server) editable(p params) (*chat, *message, *reply) {
 }
 
 // change replaces a message; the same again is refused, as Telegram does. s.mu is held.
-func (s *Server) change(c *chat, m *message, what said) reply {
+func (s *Server) change(c *chat, method string, m *message, what said) reply {
 	if m.said() == what.text && m.Rich.markdown() == what.rich.markdown() && slices.Equal(m.formats, what.formats) && slices.Equal(asJSON(m.Markup), asJSON(what.keys)) {
 		return badRequest("message is not modified: specified new message content and reply markup are exactly the same " +
 			"as a current content and reply markup of the message")
 	}
-	if no := s.limit(c, 1); no != nil {
+	if no := s.limit(c, method, 1); no != nil {
 		return *no
 	}
 	// A copy: an update or an answer that was made before keeps what it said.

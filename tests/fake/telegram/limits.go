@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Flood makes every post, edit and draft in a chat be refused with 429 until d
+// Flood makes every post, edit, draft and typing in a chat be refused with 429 until d
 // is over, each with the time that is left; 0 means all chats.
 func (s *Server) Flood(chatID int64, d time.Duration) {
 	s.mu.Lock()
@@ -19,8 +19,8 @@ func (s *Server) Flood(chatID int64, d time.Duration) {
 	}
 }
 
-// Refused is how many posts, edits and drafts were refused in a chat's floods: a bot
-// that waits as it is told has one in each.
+// Refused is how many posts, edits, drafts and typing were refused in a chat's floods and
+// storms: a bot that waits as it is told has one in each.
 func (s *Server) Refused(chatID int64) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -30,9 +30,9 @@ func (s *Server) Refused(chatID int64) int {
 	return 0
 }
 
-// limit is the 429 that n posts or edits in a chat get now, or nil. s.mu is held.
-func (s *Server) limit(c *chat, n int) *reply {
-	if no := s.inFlood(c); no != nil {
+// limit is the 429 that n posts or edits in a chat, by a method, get now, or nil. s.mu is held.
+func (s *Server) limit(c *chat, method string, n int) *reply {
+	if no := s.inFlood(c, method); no != nil {
 		return no
 	}
 	now := time.Now()
@@ -60,22 +60,29 @@ func (s *Server) limit(c *chat, n int) *reply {
 		}
 		return nil
 	}
-	return s.tooMany(c, wait)
+	return s.tooMany(c, method, wait)
 }
 
-// inFlood is the 429 of a flood, or nil. s.mu is held.
-func (s *Server) inFlood(c *chat) *reply {
-	left := time.Until(c.flood)
+// inFlood is the 429 of a flood or a storm, or nil. s.mu is held.
+func (s *Server) inFlood(c *chat, method string) *reply {
+	now := time.Now()
+	c.struck(now)
+	left := c.flood.Sub(now)
 	if left <= 0 {
 		return nil
 	}
 	c.refused++
-	return s.tooMany(c, left)
+	return s.tooMany(c, method, left)
 }
 
-func (s *Server) tooMany(c *chat, wait time.Duration) *reply {
+// tooMany is a 429. s.mu is held.
+func (s *Server) tooMany(c *chat, method string, wait time.Duration) *reply {
 	s.refused(c)
 	seconds := max(1, int((wait+time.Second-1)/time.Second))
+	now := time.Now()
+	until := now.Add(time.Duration(seconds) * time.Second)
+	s.refusals = append(s.refusals, Refusal{c.info.ID, method, now, until, now.Before(c.told)})
+	c.told = until
 	return &reply{
 		Code: http.StatusTooManyRequests, Description: "Too Many Requests: retry after " + strconv.Itoa(seconds),
 		Parameters: &parameters{RetryAfter: seconds},

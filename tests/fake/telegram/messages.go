@@ -20,6 +20,7 @@ const (
 type chat struct {
 	info       chatInfo
 	blocked    bool  // the person blocked the bot
+	kicked     bool  // the bot was kicked out of the group
 	started    bool  // the person wrote to the bot, or it is a group
 	migratedTo int64 // the supergroup that the group became
 	admin      bool  // the bot is an administrator of the group
@@ -30,7 +31,10 @@ type chat struct {
 	lastPost   time.Time
 	recent     []time.Time // posts and edits of the last minute, for Options.PerGroup
 	flood      time.Time   // until then all are refused
-	refused    int         // how many were, in floods
+	told       time.Time   // when the retry_after of the last 429 is over
+	storm      Storm
+	stormEnd   time.Time
+	refused    int         // how many were, in floods and storms
 	typing     map[int]int // by topic
 }
 
@@ -148,6 +152,8 @@ func (s *Server) find(p params) (*chat, *reply) {
 		return no(a)
 	case c.blocked:
 		return no(refuse(http.StatusForbidden, "Forbidden: bot was blocked by the user"))
+	case c.kicked:
+		return no(refuse(http.StatusForbidden, "Forbidden: bot was kicked from the "+c.info.Type+" chat"))
 	case !c.started:
 		return no(refuse(http.StatusForbidden, "Forbidden: bot can't initiate conversation with a user"))
 	}

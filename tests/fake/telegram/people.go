@@ -80,6 +80,19 @@ func (g *Group) CloseTopic(id int) {
 	g.s.chats[g.id].topics[id].closed = true
 }
 
+// Kick takes the bot out of the group.
+func (g *Group) Kick() {
+	g.s.mu.Lock()
+	defer g.s.mu.Unlock()
+	c := g.s.chats[g.id]
+	c.kicked = true
+	g.s.push(g.id, "my_chat_member", asJSON(map[string]any{
+		"chat": c.info, "from": user{ID: 1087968824, IsBot: true, FirstName: "Group", Username: "GroupAnonymousBot"}, "date": time.Now().Unix(),
+		"old_chat_member": map[string]any{"status": "member", "user": g.s.bot()},
+		"new_chat_member": map[string]any{"status": "kicked", "user": g.s.bot(), "until_date": 0},
+	}))
+}
+
 // Migrate turns the group into one with another id, as Telegram does when a
 // plain group becomes a supergroup. The old id
 // answers with the new one, and a service message in each tells of it.

@@ -136,7 +136,7 @@ func (s *Server) post(c *chat, p params, ms ...*message) *reply {
 	if no != nil {
 		return no
 	}
-	if no := s.limit(c, len(ms)); no != nil {
+	if no := s.limit(c, "sendMessage", len(ms)); no != nil {
 		return no
 	}
 	for _, m := range ms {

@@ -81,6 +81,7 @@ type Server struct {
 	spans     map[string][]span
 	peak      map[string]int
 	posts     []time.Time // of the last second, for Options.Overall
+	refusals  []Refusal
 }
 
 // New starts a server on a free port of 127.0.0.1. It panics if there is none.

@@ -158,6 +158,9 @@ func (s *Server) sendChatAction(_ context.Context, p params) reply {
 	if thread != 0 && c.topics[thread] == nil && (thread != generalTopic || !c.info.IsForum) {
 		return badRequest("message thread not found")
 	}
+	if no := s.inFlood(c, "sendChatAction"); no != nil {
+		return *no
+	}
 	c.typing[thread]++
 	return result(true)
 }
