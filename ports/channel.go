@@ -76,6 +76,7 @@ type Traits struct {
 	// the same in a group (0 = EditEvery). With EditEvery 0 an Editor shows no previews.
 	EditEvery      time.Duration
 	GroupEditEvery time.Duration
+	ChatLimits     bool // a RetryAfter is for a chat with all its threads; without it for the conversation alone
 	Choices        bool // has buttons; without them a question lists its choices as text
 	Exclusive      bool // one receiver at a time: the gateway holds a lease around Run
 

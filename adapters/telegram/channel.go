@@ -66,7 +66,7 @@ func New(cfg Config, log *slog.Logger) (*Channel, error) {
 // and faster ones earned waits of minutes. A draft is shown for 30 seconds
 // (https://core.telegram.org/bots/api#sendmessagedraft), in private chats.
 func (c *Channel) Traits() ports.Traits {
-	t := ports.Traits{MaxText: maxText, Choices: true, Exclusive: true, Drafts: ports.DraftsNowhere, ShowEvery: time.Second, GroupMinute: 20}
+	t := ports.Traits{MaxText: maxText, Choices: true, ChatLimits: true, Exclusive: true, Drafts: ports.DraftsNowhere, ShowEvery: time.Second, GroupMinute: 20}
 	if c.streaming == "edit" || c.streaming == "draft" {
 		t.EditEvery, t.GroupEditEvery = 1500*time.Millisecond, 4*time.Second
 	}

@@ -20,6 +20,7 @@ const (
 // account: one refusal is enough for all writers, and asking on while it lasts
 // makes it longer. The zero value is open. Safe for many goroutines.
 type gate struct {
+	whole bool // a wait is for a chat with all its threads
 	mu    sync.Mutex
 	until time.Time
 	chats map[ports.Conversation]time.Time
@@ -51,8 +52,16 @@ func (g *gate) heed(in ports.Conversation, err error) (wide bool) {
 	if g.chats == nil {
 		g.chats = map[ports.Conversation]time.Time{}
 	}
-	g.chats[in] = now.Add(e.RetryAfter)
+	g.chats[g.of(in)] = now.Add(e.RetryAfter)
 	return false
+}
+
+// of is what is held with a conversation.
+func (g *gate) of(in ports.Conversation) ports.Conversation {
+	if g.whole {
+		in.Thread = ""
+	}
+	return in
 }
 
 // account is how long no write of the account may be made.
@@ -66,6 +75,7 @@ func (g *gate) account() time.Duration {
 func (g *gate) chat(in ports.Conversation) time.Duration {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	in = g.of(in)
 	until, ok := g.chats[in]
 	if !ok {
 		return 0

@@ -3,6 +3,7 @@ package outbox
 import (
 	"context"
 	"strconv"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -81,4 +82,30 @@ func TestARefusalIsWaitedOutNoLongerThanItSays(t *testing.T) {
 			t.Errorf("after nine refusals of a second each: %s", last)
 		}
 	})
+}
+
+// A platform that counts by chats is asked by no thread of a chat that it refused.
+func TestARefusalHoldsTheOtherThreadsWhereAChatIsWhatIsLimited(t *testing.T) {
+	for whole, other := range map[bool]string{true: "5s", false: "0s"} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newStage(t)
+			s.traits.ChatLimits = whole
+			s.start(2)
+			refuse(s, false)
+			for _, thread := range []string{"a", "b"} {
+				in := ports.Conversation{Channel: "chat", Chat: "1", Thread: thread}
+				s.mu.Lock()
+				s.rooms[in] = []ports.Delivery{{ID: thread, Out: ports.Outgoing{In: in, Content: ports.Content{Text: "to " + thread}}}}
+				s.mu.Unlock()
+				s.box.Wake(ports.Lease{In: in, Epoch: 1})
+				synctest.Wait()
+			}
+			time.Sleep(time.Minute)
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if sent := strings.Join(s.did, ", "); strings.Count(sent, "send to a") != 2 || strings.Count(sent, "send to b") != 1 || !strings.Contains(sent, other+" send to b") {
+				t.Errorf("with ChatLimits %v: %s", whole, sent)
+			}
+		})
+	}
 }

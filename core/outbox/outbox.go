@@ -106,6 +106,7 @@ func New(ctx context.Context, store Store, leaks *guard.Leaks, log *slog.Logger)
 // have in flight. Not for use while sends run.
 func (o *Outbox) Add(name string, port ports.ChannelPort, inFlight int) {
 	c := &channel{port: port, traits: port.Traits(), inFlight: make(chan struct{}, max(1, inFlight)), heard: make(chan struct{}, receiptsMax)}
+	c.gate.whole = c.traits.ChatLimits
 	c.editor, _ = port.(ports.Editor)
 	c.uploader, _ = port.(ports.Uploader)
 	c.renderer, _ = port.(ports.Renderer)

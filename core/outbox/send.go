@@ -41,7 +41,7 @@ func (o *Outbox) deliver(l ports.Lease, d ports.Delivery) error {
 	}
 	began, retry := time.Now(), newBackoff()
 	for {
-		if wait := c.gate.chat(d.Out.In); wait > 0 { // a sign of life was refused
+		for wait := c.gate.chat(d.Out.In); wait > 0 && o.going.Err() == nil; wait = c.gate.chat(d.Out.In) { // a sign of life was refused, or another thread
 			if d.Optional {
 				return o.giveUp(l, d, errHeld.Error())
 			}
