@@ -54,7 +54,7 @@ func (in incoming) read(u update) (m ports.Message, why string, ok bool) {
 // unwanted is why a message is not for the core, or "".
 func unwanted(m *message) string {
 	switch {
-	case m.MigrateTo != 0:
+	case m.MigrateTo != 0, m.MigrateFrom != 0:
 		return "the group moved to another chat id"
 	case m.From == nil, m.Sender != nil, m.Forwarded:
 		return "not written by a person"

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
-	"strconv"
 
 	"dragoman/ports"
 )
@@ -51,16 +50,18 @@ func (t *intake) batch(raw []json.RawMessage) received {
 		}
 		if u.Message != nil {
 			t.channel.moves.learn(u.Message.Chat.ID, u.Message.MigrateTo)
+			t.channel.moves.learn(u.Message.MigrateFrom, u.Message.Chat.ID)
 		}
 		m, why, ok := in.read(u)
 		if !ok {
 			t.log.Info("telegram_update_skipped", "update", u.ID, "why", why)
 			continue
 		}
+		m.In = t.channel.moves.known(m.In)
 		b.Messages = append(b.Messages, m)
 	}
 	b.last = lastID(raw)
-	b.Cursor = strconv.FormatInt(b.last, 10)
+	b.Cursor = t.channel.moves.cursor(b.last)
 	return b
 }
 

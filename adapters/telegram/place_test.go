@@ -42,19 +42,6 @@ func TestAnAnswerFollowsItsGroup(t *testing.T) {
 	}
 }
 
-func TestAMoveIsLearnedFromTheChat(t *testing.T) {
-	s := set(t, fake.Options{})
-	team := s.server.PlainGroup(-5, "Team")
-	s.run()
-	s.until("the poll", func() bool { return s.server.Open("getUpdates") == 1 })
-	team.Migrate(-100500)
-	s.server.User(7, "Ann").Say("hello")
-	s.await(1)
-	if _, err := s.ch.Send(t.Context(), text(-5, "here")); err != nil || s.server.Calls("sendMessage") != 1 {
-		t.Errorf("it took %d calls (%v)", s.server.Calls("sendMessage"), err)
-	}
-}
-
 func TestNothingOfATopicThatIsGoneIsPostedElsewhere(t *testing.T) {
 	s := set(t, fake.Options{Topics: true})
 	ann, team := s.server.User(7, "Ann"), s.server.Group(-100, "Team")

@@ -3,7 +3,6 @@ package telegram
 import (
 	"context"
 	"encoding/json"
-	"strconv"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -129,8 +128,8 @@ func (p *poller) loadCursor(ctx context.Context) error {
 	if err != nil || text == "" {
 		return err
 	}
-	id, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
+	id, ok := p.channel.moves.load(text)
+	if !ok {
 		// Telegram keeps what was not acknowledged, and Receive knows what it has seen.
 		p.log.Warn("telegram_cursor_invalid", "cursor", text)
 		return nil

@@ -21,18 +21,19 @@ type stopped struct {
 }
 
 type message struct {
-	ID        int64    `json:"message_id"`
-	Thread    int64    `json:"message_thread_id"`
-	IsTopic   bool     `json:"is_topic_message"`
-	From      *user    `json:"from"`
-	Sender    *chat    `json:"sender_chat"` // a channel or a group that speaks, not a person
-	Forwarded bool     `json:"is_automatic_forward"`
-	Chat      chat     `json:"chat"`
-	Date      int64    `json:"date"` // Unix seconds; 0 = no longer accessible
-	ReplyTo   *message `json:"reply_to_message"`
-	Quote     *quote   `json:"quote"`          // the part of ReplyTo that the person chose
-	Album     string   `json:"media_group_id"` // of several messages that were sent as one
-	MigrateTo int64    `json:"migrate_to_chat_id"`
+	ID          int64    `json:"message_id"`
+	Thread      int64    `json:"message_thread_id"`
+	IsTopic     bool     `json:"is_topic_message"`
+	From        *user    `json:"from"`
+	Sender      *chat    `json:"sender_chat"` // a channel or a group that speaks, not a person
+	Forwarded   bool     `json:"is_automatic_forward"`
+	Chat        chat     `json:"chat"`
+	Date        int64    `json:"date"` // Unix seconds; 0 = no longer accessible
+	ReplyTo     *message `json:"reply_to_message"`
+	Quote       *quote   `json:"quote"`          // the part of ReplyTo that the person chose
+	Album       string   `json:"media_group_id"` // of several messages that were sent as one
+	MigrateTo   int64    `json:"migrate_to_chat_id"`
+	MigrateFrom int64    `json:"migrate_from_chat_id"`
 
 	Text            string   `json:"text"`
 	Entities        []entity `json:"entities"`

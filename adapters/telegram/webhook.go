@@ -45,6 +45,10 @@ type shift struct {
 	work    sync.WaitGroup
 	mu      sync.Mutex
 	failing bool
+
+	moving sync.Mutex // held while what was learned of moves is stored
+	cursor int64      // of the poll before
+	moved  int        // how much was learned of moves before what is stored
 }
 
 // newHook makes the secret of the token: both sides keep it, nothing has to be
@@ -111,10 +115,11 @@ func (h *hook) enter() *shift {
 	return h.shift
 }
 
-// begin lets requests in, until the end of the shift, which waits for them.
-func (h *hook) begin(ctx context.Context, t *intake) (end func()) {
+// begin lets requests in, until the end of the shift, which waits for them. cursor
+// is where a poll would go on.
+func (h *hook) begin(ctx context.Context, t *intake, cursor int64) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	s := &shift{intake: t, ctx: ctx}
+	s := &shift{intake: t, ctx: ctx, cursor: cursor, moved: t.channel.moves.learned()}
 	h.mu.Lock()
 	h.shift = s
 	h.mu.Unlock()
@@ -134,8 +139,7 @@ func (s *shift) take(ctx context.Context, body []byte) error {
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)()
 	b := s.batch([]json.RawMessage{body})
-	b.Cursor = "" // chats are brought side by side: no update stands for those before it
-	err := s.deliver(ctx, s.ctx, b)
+	err := s.store(ctx, b)
 	if ctx.Err() != nil {
 		return err
 	}
@@ -151,12 +155,31 @@ func (s *shift) take(ctx context.Context, body []byte) error {
 	return err
 }
 
+// store delivers an update. Chats are brought side by side and none stands for those
+// before it, so that the cursor stays, unless there is news of moves to be kept in it.
+func (s *shift) store(ctx context.Context, b received) error {
+	b.Cursor = ""
+	s.moving.Lock()
+	n := s.channel.moves.learned()
+	if n == s.moved {
+		s.moving.Unlock()
+		return s.deliver(ctx, s.ctx, b)
+	}
+	defer s.moving.Unlock()
+	b.Cursor = s.channel.moves.cursor(s.cursor)
+	err := s.deliver(ctx, s.ctx, b)
+	if err == nil {
+		s.moved = n
+	}
+	return err
+}
+
 // serve is Run with a webhook.
 func (p *poller) serve(ctx context.Context) error {
-	if err := p.each(ctx, p.whoAmI); err != nil {
+	if err := p.each(ctx, p.loadCursor, p.whoAmI); err != nil {
 		return err
 	}
-	end := p.channel.hook.begin(ctx, p.intake)
+	end := p.channel.hook.begin(ctx, p.intake, p.cursor)
 	defer end()
 	if err := p.each(ctx, p.setHook); err != nil {
 		return err
