@@ -15,6 +15,10 @@ var callForm = regexp.MustCompile("(?is)^[\\s`]*/?call\\s+`?([^\\s`{]+)`?\\s*(.*
 // speaker is what the gateway puts before a message of a group: "Ann: ".
 var speaker = regexp.MustCompile(`^[^\n{}]{1,100}?:[ \t]+`)
 
+// note is a line that the gateway puts before a message: what it replies to, or that
+// it was edited.
+var note = regexp.MustCompile(`^(\[[^\n]*\]\n)+`)
+
 // command is `call NAME {json}`. args is what stood behind the name.
 type command struct {
 	tool string

@@ -43,10 +43,15 @@ func decide(r ports.ModelRequest) decision {
 
 // answer goes through the rules: the fixed forms first, then a tool by its words.
 func answer(last, all string, c catalog) decision {
+	last = note.ReplaceAllString(last, "")
 	if cmd, ok := parseCall(last, c); ok {
 		return cmd.decide(c)
 	}
-	switch kindOf(last) {
+	kind := kindOf(last)
+	if name := speaker.FindString(last); kind == somethingElse && name != "" {
+		kind = kindOf(last[len(name):])
+	}
+	switch kind {
 	case asksForHelp:
 		return decision{text: sayTools(c)}
 	case greets:

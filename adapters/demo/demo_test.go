@@ -139,6 +139,9 @@ func TestAnswersInWords(t *testing.T) {
 		{gateway, "call desk__add {a:1}", []string{"not a JSON object"}},
 		{gateway, "Ann: call desk__add {a:1}", []string{"not a JSON object"}},
 		{gateway, "Ann: call mum", []string{"found no tool"}},
+		{gateway, "Ann: help", []string{"6 tools"}},
+		{gateway, "[This replies to your message: \"hello: you\"]\nAnn B. (x): thank you", []string{"welcome"}},
+		{gateway, "[The person has edited a message of theirs. It reads now:]\nhelp", []string{"6 tools"}},
 		{gateway, "", []string{"no"}},
 	} {
 		t.Run(c.text, func(t *testing.T) {
@@ -167,6 +170,7 @@ func TestCallsByName(t *testing.T) {
 		"Ann B. (x): call time":            "time {}",
 		"Dr: Who: /call time {}":           "time {}",
 		"Ann: `call time`":                 "time {}",
+		"[The person has edited a message of theirs. It reads now:]\n[This replies to a message: \"x\"]\nAnn: call time": "time {}",
 	} {
 		reply := ask(t, gateway, user(text))
 		if len(reply.Calls) != 1 {
