@@ -126,6 +126,7 @@ type Agent struct {
 	log    *slog.Logger
 
 	history history
+	starts  starts
 	scales  scales
 	script  memoScript // of a replay; nil = none
 }
@@ -161,6 +162,7 @@ func (a *Agent) Turn(ctx context.Context, l ports.Lease, w ports.Work, news <-ch
 	}
 	switch {
 	case errors.Is(err, errReworded):
+		a.starts.keep(l.In, t.id, t.anew+1, t.pending.Usage)
 		t.log.Info("turn_begun_anew", "why", "a message of it was edited", "dur", time.Since(began))
 		return nil // whoever edited it woke the lane
 	case err != nil:

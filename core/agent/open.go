@@ -30,6 +30,9 @@ func (a *Agent) open(l ports.Lease, w ports.Work, news <-chan struct{}) *turn {
 		}
 	}
 	t.pending.Turn, t.pending.Person, t.pending.Changed = t.id, t.person, t.changed
+	if w.Turn == nil {
+		t.anew, t.pending.Usage = a.starts.take(l.In, t.id)
+	}
 	t.log = a.log.With("channel", l.In.Channel, "chat", l.In.Chat, "user", t.person, "turn", t.id, "ref", ports.Ref(t.id))
 	t.mended = slices.ContainsFunc(w.Waiting, t.mends)
 	t.heed(w.Waiting)

@@ -182,7 +182,7 @@ func billed(err error) bool {
 	case ports.KindTimeout, ports.KindCancelled, ports.KindProtocol, ports.KindRefused:
 		return true
 	}
-	return errors.Is(err, errStopped) || errors.Is(err, errInterrupted)
+	return errors.Is(err, errStopped) || errors.Is(err, errInterrupted) || errors.Is(err, errReworded)
 }
 
 // book notes what a request used, for the next commit. What a provider did not

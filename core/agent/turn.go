@@ -50,6 +50,7 @@ type turn struct {
 	gone        int64                // see ports.Work.Gone
 	mended      bool                 // an edit of a message of its own may wait
 	outdated    bool                 // what is known of the turns before has changed since
+	anew        int                  // so often it was begun before, and given up for an edit
 	behind      int64                // the last message that waited when it began anew; 0 = it goes on
 	old         age                  // how old is what it is about to do
 	last        string               // the last finished turn before it
@@ -149,6 +150,11 @@ var (
 func (t *turn) reply(ctx context.Context) (ending, error) {
 	if t.replies() >= t.cfg.MaxSteps {
 		return t.failed(errTooManySteps), nil
+	}
+	if rest := t.settling(); rest > 0 {
+		if err := t.pause(ctx, rest); err != nil {
+			return ending{}, err
+		}
 	}
 	if err := t.steer(ctx); err != nil {
 		return ending{}, err

@@ -217,7 +217,8 @@ func (w *world) sound(messages int) {
 		"calls without one result": `SELECT COUNT(*) FROM step s, json_each(s.body, '$.calls') c WHERE s.kind = 'reply' AND
 			(SELECT COUNT(*) FROM step r WHERE r.turn = s.turn AND r.kind = 'result' AND r.call = c.key AND r.idx > s.idx
 				AND r.idx < COALESCE((SELECT MIN(n.idx) FROM step n WHERE n.turn = s.turn AND n.kind = 'reply' AND n.idx > s.idx), 1000000)) <> 1`,
-		"replies that are not booked once": `SELECT COUNT(*) FROM step s WHERE kind = 'reply' AND (SELECT COUNT(*) FROM usage u WHERE u.turn = s.turn AND u.step = s.idx) <> 1`,
+		"replies that are not booked once": `SELECT COUNT(*) FROM step s WHERE kind = 'reply' AND (SELECT COUNT(*) FROM usage u WHERE u.turn = s.turn AND u.step = s.idx) <> 1
+			AND NOT EXISTS (SELECT 1 FROM inbox WHERE turn = s.turn AND changed > 0 AND s.idx = 0)`, // the model may have been asked with other words before
 		// What broke off was paid for as well.
 		"bookings of no reply, in turns that were answered": `SELECT COUNT(*) FROM usage u JOIN turn t ON t.id = u.turn WHERE t.outcome = 'answered'
 			AND NOT EXISTS (SELECT 1 FROM step s WHERE s.turn = u.turn AND s.idx = u.step AND s.kind IN ('reply', 'memo'))`,

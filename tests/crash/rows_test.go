@@ -37,7 +37,8 @@ var none = map[string]string{
 		WHERE r.kind = 'result' AND NOT EXISTS (SELECT 1 FROM step p WHERE p.turn = r.turn AND p.kind = 'reply' AND p.idx BETWEEN b.idx AND r.idx)`,
 	"results of a call that ran and has no start": `SELECT COUNT(*) FROM step r WHERE r.kind = 'result' AND json_extract(r.body, '$.outcome') = 'ok'
 		AND NOT EXISTS (SELECT 1 FROM step s WHERE s.turn = r.turn AND s.kind = 'start' AND s.call = r.call AND s.idx < r.idx)`,
-	"replies whose tokens are booked not once": `SELECT COUNT(*) FROM step s WHERE (kind = 'reply' OR kind = 'memo' AND json_extract(body, '$.text') <> '') AND (SELECT COUNT(*) FROM usage WHERE turn = s.turn AND step = s.idx) <> 1`,
+	"replies whose tokens are booked not once": `SELECT COUNT(*) FROM step s WHERE (kind = 'reply' OR kind = 'memo' AND json_extract(body, '$.text') <> '') AND (SELECT COUNT(*) FROM usage WHERE turn = s.turn AND step = s.idx) <> 1
+		AND NOT EXISTS (SELECT 1 FROM inbox WHERE turn = s.turn AND changed > 0 AND s.idx = 0)`, // the model may have been asked with the words before an edit
 	"open questions":                    `SELECT COUNT(*) FROM question WHERE state = 'open'`,
 	"conversations that are still held": `SELECT COUNT(*) FROM conv WHERE owner IS NOT NULL`,
 	"channels that are still held":      `SELECT COUNT(*) FROM lease WHERE holder IS NOT NULL`,
