@@ -63,7 +63,10 @@ type Route struct {
 	Kind    RouteKind
 	Person  PersonID
 	Replace bool // Sight.Earlier has the Text and Attachments of Message from now on. KindInvalid: it does not wait
-	Forget  bool // what Sight.Earlier says, in all its forms, is deleted: its rows stay, with Change as ChangeDelete
+	// Forget: what Sight.Earlier says, in all its forms, is deleted: its rows stay, with
+	// Change as ChangeDelete. So is what others quote of it, and of what was said in a turn
+	// of which nothing else is left.
+	Forget bool
 	// Redo: Sight.Earlier's turn, and all after it, is out of the history once this is
 	// stored, and in place of Message the messages of that turn wait anew, as they read now.
 	Redo       bool
@@ -216,8 +219,8 @@ type Past struct {
 	Turn  Turn
 	Inbox []Inbox
 	Steps []Step
-	// Gone is the seq of the first turn that lost a message to a deletion since this
-	// turn's first message came in; 0 = none did.
+	// Gone is the seq of the first turn that lost a message, or a quote, to a deletion
+	// since this turn's first message came in; 0 = none did.
 	Gone int64
 }
 

@@ -80,22 +80,6 @@ func (a *accepting) rewrite(ctx context.Context, s ports.Sight, r ports.Route) e
 	return a.changedBy(ctx, s)
 }
 
-// forget leaves of a message, and of its edits, that there was one.
-func (a *accepting) forget(ctx context.Context, s ports.Sight) error {
-	rows, err := inboxRows(ctx, a.t, `WHERE i.channel = $1 AND i.message = $2`, s.Message.In.Channel, string(s.Earlier.ID))
-	if err != nil {
-		return err
-	}
-	for _, row := range rows {
-		m := row.Message
-		m.Text, m.Attachments, m.Quote, m.Change = "", nil, nil, ports.ChangeDelete
-		if err := a.overwrite(ctx, s, row.Seq, m, s.Seq); err != nil {
-			return err
-		}
-	}
-	return a.changedBy(ctx, s)
-}
-
 // overwrite changes what a message of the conversation says.
 func (a *accepting) overwrite(ctx context.Context, s ports.Sight, seq int64, m ports.Message, gone int64) error {
 	body, err := json.Marshal(m)

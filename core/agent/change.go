@@ -19,18 +19,19 @@ func (t *turn) refresh(w ports.Work) (reworded bool) {
 	if w.Changed == t.changed {
 		return false
 	}
-	now := func(list []ports.Inbox) (changed bool) {
+	now := func(list, from []ports.Inbox) (changed bool) {
 		for i, m := range list {
-			at := slices.IndexFunc(w.Waiting, func(n ports.Inbox) bool { return n.Seq == m.Seq && n.Changed > t.changed })
+			at := slices.IndexFunc(from, func(n ports.Inbox) bool { return n.Seq == m.Seq && n.Changed > t.changed })
 			if at >= 0 {
-				list[i], changed = w.Waiting[at], true
+				list[i], changed = from[at], true
 			}
 		}
 		return changed
 	}
 	t.taken, t.joining = slices.Clone(t.taken), slices.Clone(t.joining) // they may share their rows with what was loaded
-	now(t.joining)
-	reworded = now(t.taken)
+	now(t.joining, w.Waiting)
+	now(t.taken, w.Taken) // somebody deleted what one of them quotes
+	reworded = now(t.taken, w.Waiting)
 	t.changed, t.pending.Changed = w.Changed, w.Changed
 	t.gone, t.outdated = w.Gone, true
 	return reworded

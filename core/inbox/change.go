@@ -80,7 +80,7 @@ func tombstone(s ports.Sight, person ports.PersonID, asks Asks, edit func(ports.
 // What the person reads of a /forget.
 const (
 	textForgetHow     = "Reply with /forget to a message of yours, and I forget what it says: I do not look at it any more."
-	textForgetNothing = "I cannot forget that: it is no message that you wrote to me. Reply with /forget to a message of yours."
+	textForgetNothing = "I cannot forget that: it is no message that you wrote to me. Reply with /forget to what you wrote yourself: what I answered to that alone is forgotten with it."
 	textForgotYours   = "Only the person who wrote that, or an admin, can have me forget it."
 	textForgotBefore  = "I have forgotten that already."
 	textForgotten     = "I have forgotten that message."

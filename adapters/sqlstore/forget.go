@@ -1,0 +1,82 @@
+package sqlstore
+
+import (
+	"context"
+	"encoding/json"
+
+	"dragoman/ports"
+)
+
+// forget leaves of a message, and of its edits, that there was one, and takes away
+// what others quote of it.
+func (a *accepting) forget(ctx context.Context, s ports.Sight) error {
+	id := s.Earlier.ID
+	rows, err := inboxRows(ctx, a.t, `WHERE i.channel = $1 AND i.message = $2`, s.Message.In.Channel, string(id))
+	if err != nil {
+		return err
+	}
+	quoted := []ports.MessageID{id}
+	for _, row := range rows {
+		m := row.Message
+		m.Text, m.Attachments, m.Quote, m.Change = "", nil, nil, ports.ChangeDelete
+		if err := a.overwrite(ctx, s, row.Seq, m, s.Seq); err != nil {
+			return err
+		}
+		answers, err := a.answersAlone(ctx, row.Turn)
+		if err != nil {
+			return err
+		}
+		quoted = append(quoted, answers...)
+	}
+	for _, id := range quoted {
+		if err := a.unquote(ctx, s, id); err != nil {
+			return err
+		}
+	}
+	return a.changedBy(ctx, s)
+}
+
+// answersAlone are what was posted in a turn of which nothing is left that a person
+// said.
+func (a *accepting) answersAlone(ctx context.Context, turn string) (list []ports.MessageID, err error) {
+	rows, err := inboxRows(ctx, a.t, `WHERE i.turn = $1 AND i.route = 'lane'`, turn)
+	if err != nil {
+		return nil, err
+	}
+	for _, row := range rows {
+		if row.Change != ports.ChangeDelete {
+			return nil, nil
+		}
+	}
+	err = a.t.each(ctx, `SELECT posted FROM outbox WHERE turn = $1 AND posted <> ''`, []any{turn}, func(scan scanner) error {
+		var id string
+		err := scan(&id)
+		list = append(list, ports.MessageID(id))
+		return err
+	})
+	return list, err
+}
+
+// unquote takes away what messages of the conversation quote of one that they reply
+// to. What was made of them, as a summary, may tell of it as well.
+func (a *accepting) unquote(ctx context.Context, s ports.Sight, id ports.MessageID) error {
+	key, err := json.Marshal(id)
+	if err != nil {
+		return fail(ports.KindInvalid, "encode the message id %q: %w", id, err)
+	}
+	rows, err := inboxRows(ctx, a.t, `WHERE i.conv = $1 AND i.body LIKE $2`, s.Message.In.String(), `%"reply_to":`+string(key)+`%`)
+	if err != nil {
+		return err
+	}
+	for _, row := range rows {
+		if row.ReplyTo != id || row.Quote == nil {
+			continue
+		}
+		m := row.Message
+		m.Quote = nil
+		if err := a.overwrite(ctx, s, row.Seq, m, s.Seq); err != nil {
+			return err
+		}
+	}
+	return nil
+}
