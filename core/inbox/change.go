@@ -2,6 +2,7 @@ package inbox
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -37,6 +38,8 @@ func edited(s ports.Sight, v Verdict, asks Asks, edit func(ports.Question) []por
 	switch {
 	case e == nil, e.Change == ports.ChangeDelete, e.Person != v.Person, e.From != m.From, sameWords(e.Now, m):
 		return ports.Route{Drop: true}
+	case v.Answer != nil: // it stays what it was
+		return ports.Route{Drop: true, Deliveries: madeCommand(s, v, render)}
 	case e.Turn == "":
 		return ports.Route{Kind: ports.RouteReply, Person: v.Person, Replace: true}
 	case e.Running:
@@ -68,6 +71,19 @@ func tombstone(s ports.Sight, person ports.PersonID, asks Asks, edit func(ports.
 	if !e.Running {
 		return r
 	}
+// textNoCommand is what the person reads of an edit that makes a command of a message.
+const textNoCommand = "You made a command of a message that you had written before. I do not do it for that: please send the command as a message of its own."
+
+// madeCommand is said of such an edit, once for each command.
+func madeCommand(s ports.Sight, v Verdict, render Render) []ports.Delivery {
+	list := says(s, ports.Content{Text: v.Answer(s)}, render)
+	for i := range list { // the seq is the next message's: this one is not stored
+		id := fmt.Sprintf("%s!%s/%d", s.Message.In, ports.Ref(string(s.Message.ID)+s.Message.Text), i)
+		list[i].ID, list[i].Out.Nonce = id, id
+	}
+	return list
+}
+
 	r.Kind, r.Person = ports.RouteControl, e.Person
 	if s.Open != nil && s.Turn != nil && s.Open.Turn == s.Turn.ID {
 		if stop, ok := asks.Stopped(s, e.Person, edit); ok {

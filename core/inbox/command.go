@@ -3,6 +3,7 @@ package inbox
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"dragoman/core/internal/guard"
 	"dragoman/ports"
@@ -13,9 +14,12 @@ const textNotAnswered = "I could not do that just now. Please try again in a mom
 
 // command has the answer of a command prepared. Its error is the end of ctx alone.
 func (x *Inbox) command(ctx context.Context, m ports.Message, v Verdict) (Answer, error) {
-	_, _, ok := ports.ParseCommand(m.Text)
-	if m.Change != "" {
-		return nil, nil // nothing is done because somebody mends a word of it
+	name, _, ok := ports.ParseCommand(m.Text)
+	if m.Change != "" { // nothing is done because somebody mends a word of it
+		if ok && slices.ContainsFunc(x.parts.Commands, func(c ports.Command) bool { return c.Name == name }) {
+			return func(ports.Sight) string { return textNoCommand }, nil
+		}
+		return nil, nil
 	}
 	if x.parts.Command == nil || v.Drop || m.Choice != nil || isStop(m) && !v.Welcome || !ok && !v.Welcome {
 		return nil, nil
