@@ -72,6 +72,7 @@ type Route struct {
 	Redo       bool
 	Offer      *Question // stored, with QuestionOffered; in place of one of its ID that is offered still
 	Question   *Question // written back: settled, or with a nearer expiry. Settling wakes its turn
+	// Of a turn that is out of the history already nothing else goes.
 	Deliveries []Delivery
 }
 

@@ -15,9 +15,17 @@ func (a *accepting) redo(ctx context.Context, s ports.Sight, r ports.Route) erro
 	if e == nil || e.Turn == "" || e.Running || r.Kind != ports.RouteLane {
 		return fail(ports.KindInvalid, "event %s is to redo a turn that there is not", s.Message.Event)
 	}
+	conv := s.Message.In.String()
 	var first int64
 	if _, err := a.t.get(ctx, `SELECT seq FROM turn WHERE id = $1`, []any{e.Turn}, &first); err != nil {
 		return err
+	}
+	undone, err := a.t.get(ctx, `SELECT 1 FROM turn t WHERE t.id = $2 AND NOT `+notUndone(""), []any{conv, e.Turn}, new(int))
+	if err != nil {
+		return err
+	}
+	if undone { // what stands in its place, and after that, stays
+		first = s.Seq
 	}
 	again, err := a.asTheyRead(ctx, e.Turn)
 	if err != nil {
@@ -38,7 +46,6 @@ func (a *accepting) redo(ctx context.Context, s ports.Sight, r ports.Route) erro
 			return err
 		}
 	}
-	conv := s.Message.In.String()
 	if _, err := a.t.exec(ctx, `UPDATE inbox SET undoes = $3 WHERE conv = $1 AND seq = $2`, conv, s.Seq, first); err != nil {
 		return err
 	}
