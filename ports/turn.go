@@ -43,6 +43,8 @@ type Sight struct {
 	// Waiting counts the conversation's messages of no turn yet, up to MaxCounted. Only
 	// who asks pays for it.
 	Waiting func() int `json:"-"`
+	// Question reads a question by its ID; nil: there is none. Only who asks pays for it.
+	Question func(id string) *Question `json:"-"`
 }
 
 // Earlier is a message of the lane that was accepted before. With Turn "" it
@@ -51,6 +53,7 @@ type Earlier struct {
 	Inbox
 	Running bool    // it is in the conversation's unfinished turn
 	Now     Message // as it reads now, where its person has edited it since
+	Last    int64   // Seq of Now
 }
 
 // MaxCounted is the largest count of Sight.Waiting: there may be more.
@@ -69,10 +72,11 @@ type Route struct {
 	Forget bool
 	// Redo: Sight.Earlier's turn, and all after it, is out of the history once this is
 	// stored, and in place of Message the messages of that turn wait anew, as they read now.
-	Redo       bool
-	Offer      *Question // stored, with QuestionOffered; in place of one of its ID that is offered still
-	Question   *Question // written back: settled, or with a nearer expiry. Settling wakes its turn
 	// Of a turn that is out of the history already nothing else goes.
+	Redo       bool
+	Offer      *Question // stored, with QuestionOffered; in place of one of its ID that nobody took
+	Question   *Question // written back: settled, or with a nearer expiry. Settling wakes its turn
+	Also       *Question // the same, of another one
 	Deliveries []Delivery
 }
 

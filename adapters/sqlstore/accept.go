@@ -149,8 +149,11 @@ func (a *accepting) message(ctx context.Context, m ports.Message, body string) e
 			return err
 		}
 	}
-	if r.Question != nil {
-		conv, err := writeBack(ctx, a.t, *r.Question)
+	for _, q := range []*ports.Question{r.Question, r.Also} {
+		if q == nil {
+			continue
+		}
+		conv, err := writeBack(ctx, a.t, *q)
 		if err != nil {
 			return err
 		}
@@ -175,7 +178,9 @@ func (a *accepting) sight(ctx context.Context, m ports.Message) (ports.Sight, er
 	if err != nil {
 		return ports.Sight{}, err
 	}
-	out := ports.Sight{Message: m, Seq: 1, Pressed: pressed, Earlier: earlier, Waiting: func() int { return a.waiting(ctx, m.In.String()) }}
+	out := ports.Sight{Message: m, Seq: 1, Pressed: pressed, Earlier: earlier,
+		Waiting:  func() int { return a.waiting(ctx, m.In.String()) },
+		Question: func(id string) *ports.Question { return a.question(ctx, id) }}
 	var (
 		row  turnRow
 		open *string
@@ -204,6 +209,15 @@ func (a *accepting) waiting(ctx context.Context, conv string) (n int) {
 		a.failed = err
 	}
 	return n
+}
+
+// question reads a question for the route function.
+func (a *accepting) question(ctx context.Context, id string) *ports.Question {
+	q, err := questionByID(ctx, a.t, id)
+	if err != nil {
+		a.failed = err
+	}
+	return q
 }
 
 // store puts the message into the inbox, with the turn that its route gives it to.

@@ -41,7 +41,7 @@ func (a *accepting) earlier(ctx context.Context, m *ports.Message, pressed *port
 	if rows, err = inboxRows(ctx, a.t, by+` ORDER BY i.seq DESC LIMIT 1`, key...); err != nil {
 		return nil, err
 	}
-	e.Now = rows[0].Message
+	e.Now, e.Last = rows[0].Message, rows[0].Seq
 	e.Running, err = a.t.get(ctx, `SELECT 1 FROM inbox i JOIN turn t ON t.id = i.turn `+by+` AND t.state <> 'done' LIMIT 1`, key, new(int))
 	if err != nil {
 		return nil, err

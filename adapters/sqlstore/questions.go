@@ -77,8 +77,8 @@ func addQuestion(ctx context.Context, t *session, q ports.Question, body string)
 	return n == 1, err
 }
 
-// offer stores a question that nothing waits for, or brings one of its id up to date
-// that is not answered.
+// offer stores a question that nothing waits for, or in place of one of its id that is
+// not answered.
 func offer(ctx context.Context, t *session, q ports.Question) error {
 	if q.State != ports.QuestionOffered {
 		return fail(ports.KindInvalid, "question %s is %s, and not offered", q.ID, q.State)
@@ -88,7 +88,7 @@ func offer(ctx context.Context, t *session, q ports.Question) error {
 		return fail(ports.KindInvalid, "encode question %s: %w", q.ID, err)
 	}
 	_, err = t.exec(ctx, `INSERT INTO question (id, conv, turn, state, expires, body) VALUES ($1, $2, $3, $4, 0, $5)
-		ON CONFLICT (id) DO UPDATE SET body = excluded.body WHERE question.state = 'offered'`, q.ID, q.In.String(), q.Turn, string(q.State), string(body))
+		ON CONFLICT (id) DO UPDATE SET state = excluded.state, body = excluded.body WHERE question.state <> 'answered'`, q.ID, q.In.String(), q.Turn, string(q.State), string(body))
 	return err
 }
 

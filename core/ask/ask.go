@@ -89,6 +89,12 @@ func settled(q ports.Question) ports.Content {
 		ports.QuestionExpired:    "Not answered in time.",
 		ports.QuestionStopped:    "Stopped.",
 	}[q.State]
+	if q.Kind == ports.QuestionRedo {
+		note = map[ports.QuestionState]string{
+			ports.QuestionSuperseded: "I ask it again below.",
+			ports.QuestionStopped:    "The message is deleted.",
+		}[q.State]
+	}
 	for _, c := range q.Fields[0].Choices {
 		if q.State == ports.QuestionAnswered && c.Value == q.Answers[ports.AnswerField] {
 			note = "You said: " + c.Label

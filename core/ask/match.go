@@ -12,7 +12,7 @@ import (
 // press is dropped.
 func (a *Asker) Press(s ports.Sight, person ports.PersonID, edit func(ports.Question) []ports.Delivery) ports.Route {
 	if s.Pressed != nil && s.Pressed.Kind == ports.QuestionRedo {
-		return redo(s, person, edit)
+		return a.redo(s, person, edit)
 	}
 	q, c := s.Pressed, s.Message.Choice
 	if q == nil || q.State != ports.QuestionOpen || q.Person != person || q.In != s.Message.In || !offers(*q, c.Field, c.Value) {

@@ -31,16 +31,17 @@ func TestARedoReplacesTheHistoryFromItsMessageOn(t *testing.T) {
 	w.chat.edit(t, "ann", "in-2", "secnd")
 	w.chat.edit(t, "ann", "in-2", "secnd") // as for the preview of a link
 	w.chat.edit(t, "ann", "in-2", "second")
-	if texts := w.shown(5); !strings.HasPrefix(texts[3], "You edited your message") {
+	if texts := w.shown(4); !strings.HasPrefix(texts[3], "You edited this message") {
 		t.Fatalf("the chat shows %q", texts)
 	}
 	w.settled()
 	w.restart()
 	w.tell("four")
+	twice := w.chat.post(3).pressed("ann", "redo")
 	w.chat.press(t, "ann", 3, "redo")
-	w.shown(7)
+	w.shown(6)
 	w.settled()
-	w.chat.press(t, "ann", 3, "redo")
+	w.chat.receive(t, twice)
 	want := []string{"user one", "assistant you said: one", "user second"}
 	if told := w.model.heard(); !slices.Equal(told, want) {
 		t.Errorf("the redo was told %q, want %q", told, want)
@@ -56,8 +57,8 @@ func TestARedoReplacesTheHistoryFromItsMessageOn(t *testing.T) {
 	if told := w.model.heard(); !slices.Equal(told, want) {
 		t.Errorf("after a restart the model was told %q, want %q", told, want)
 	}
-	if texts := w.chat.texts(); !strings.HasSuffix(texts[4], "*You said: Redo*") {
-		t.Errorf("the offer reads %q", texts[4])
+	if texts := w.chat.texts(); !strings.HasSuffix(texts[3], "*You said: Redo*") {
+		t.Errorf("the offer reads %q", texts[3])
 	}
 	w.sound(9)
 }
@@ -121,9 +122,10 @@ func TestARedoHasAllMessagesOfItsTurn(t *testing.T) {
 	w.chat.edit(t, "ann", "in-batch-2", "deux")
 	w.shown(5)
 	w.settled()
+	press := w.chat.post(4).pressed("ann", "redo")
 	w.chat.deletes(t, "ann", "in-batch-2")
 	before := w.count(`SELECT COUNT(*) FROM inbox`)
-	w.chat.press(t, "ann", 4, "redo")
+	w.chat.receive(t, press)
 	if after := w.count(`SELECT COUNT(*) FROM inbox`); after != before {
 		t.Error("what was deleted is done again")
 	}

@@ -48,11 +48,40 @@ func edited(s ports.Sight, v Verdict, asks Asks, edit func(ports.Question) []por
 		}
 		return ports.Route{Kind: ports.RouteLane, Person: v.Person}
 	}
+	return offer(s, v, asks, edit, render)
+}
+
+// offer routes the edit of a message that was answered. Where nothing was said since
+// an offer was made, that stands, and is for what the message reads now.
+func offer(s ports.Sight, v Verdict, asks Asks, edit func(ports.Question) []ports.Delivery, render Render) ports.Route {
+	r := ports.Route{Kind: ports.RouteReply, Person: v.Person}
+	before := asks.Offered(s)
+	if before != nil && s.Earlier.Last == s.Seq-1 {
+		return r
+	}
 	q, content := asks.Redo(s, v.Person)
-	r := ports.Route{Kind: ports.RouteReply, Person: v.Person, Deliveries: says(s, content, render)}
+	r.Deliveries = says(s, content, render)
+	r.Deliveries[0].Out.ReplyTo = s.Message.ID // it may be far above
 	last := &r.Deliveries[len(r.Deliveries)-1] // the button is in the last part
 	last.Question, q.Prompt, r.Offer = q.ID, last.ID, &q
+	if before != nil {
+		before.State = ports.QuestionSuperseded
+		r.Deliveries = append(edit(*before), r.Deliveries...)
+	}
 	return r
+}
+
+// textNoCommand is what the person reads of an edit that makes a command of a message.
+const textNoCommand = "You made a command of a message that you had written before. I do not do it for that: please send the command as a message of its own."
+
+// madeCommand is said of such an edit, once for each command.
+func madeCommand(s ports.Sight, v Verdict, render Render) []ports.Delivery {
+	list := says(s, ports.Content{Text: v.Answer(s)}, render)
+	for i := range list { // the seq is the next message's: this one is not stored
+		id := fmt.Sprintf("%s!%s/%d", s.Message.In, ports.Ref(string(s.Message.ID)+s.Message.Text), i)
+		list[i].ID, list[i].Out.Nonce = id, id
+	}
+	return list
 }
 
 // deleted routes a deletion that the platform tells of.
@@ -69,21 +98,12 @@ func tombstone(s ports.Sight, person ports.PersonID, asks Asks, edit func(ports.
 	e := s.Earlier
 	r := ports.Route{Kind: ports.RouteReply, Person: person, Forget: true}
 	if !e.Running {
+		if q := asks.Offered(s); q != nil {
+			q.State = ports.QuestionStopped
+			r.Question, r.Deliveries = q, edit(*q)
+		}
 		return r
 	}
-// textNoCommand is what the person reads of an edit that makes a command of a message.
-const textNoCommand = "You made a command of a message that you had written before. I do not do it for that: please send the command as a message of its own."
-
-// madeCommand is said of such an edit, once for each command.
-func madeCommand(s ports.Sight, v Verdict, render Render) []ports.Delivery {
-	list := says(s, ports.Content{Text: v.Answer(s)}, render)
-	for i := range list { // the seq is the next message's: this one is not stored
-		id := fmt.Sprintf("%s!%s/%d", s.Message.In, ports.Ref(string(s.Message.ID)+s.Message.Text), i)
-		list[i].ID, list[i].Out.Nonce = id, id
-	}
-	return list
-}
-
 	r.Kind, r.Person = ports.RouteControl, e.Person
 	if s.Open != nil && s.Turn != nil && s.Open.Turn == s.Turn.ID {
 		if stop, ok := asks.Stopped(s, e.Person, edit); ok {

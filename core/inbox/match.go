@@ -12,6 +12,7 @@ type Asks interface {
 	Message(s ports.Sight, person ports.PersonID, now time.Time, edit func(ports.Question) []ports.Delivery) (ports.Route, bool)
 	Stopped(s ports.Sight, person ports.PersonID, edit func(ports.Question) []ports.Delivery) (ports.Route, bool)
 	Redo(s ports.Sight, person ports.PersonID) (ports.Question, ports.Content)
+	Offered(s ports.Sight) *ports.Question
 	Settled(q ports.Question, render func(ports.Conversation, ports.Content) []ports.Content) []ports.Delivery
 }
 

@@ -289,6 +289,8 @@ func (s *flawed) obeys(at *ports.Sight, r *ports.Route) {
 		r.Replace = false
 	case "offers nothing":
 		r.Offer = nil
+	case "ends one question of two":
+		r.Also = nil
 	case "forgets to undo":
 		r.Redo = false
 	case "keeps what is deleted":

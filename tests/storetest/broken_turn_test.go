@@ -33,6 +33,12 @@ func (s *flawed) Load(ctx context.Context, l ports.Lease) (ports.Work, error) {
 		if s.ending[l.In] {
 			return ports.Work{}, ports.Errorf(ports.KindFenced, "load", "released")
 		}
+	case "keeps what others quote":
+		for i, m := range w.Waiting {
+			if m.ReplyTo != "" && m.Quote == nil {
+				w.Waiting[i].Quote = &ports.Quote{Text: "secret"}
+			}
+		}
 	case "forgets what the running turn lost":
 		w.Gone = 0
 	case "forgets the last turn":
@@ -141,6 +147,10 @@ func (s *flawed) History(ctx context.Context, l ports.Lease, limit int) ([]ports
 	switch s.flaw {
 	case "reads the first turns as history":
 		got = got[:min(len(got), asked)]
+	case "undoes what was done again":
+		got = slices.DeleteFunc(got, func(p ports.Past) bool {
+			return len(p.Inbox) > 0 && p.Inbox[0].Undoes > 0 && p.Inbox[0].Undoes < p.Inbox[0].Seq && len(got) > 2
+		})
 	case "forgets what it undid":
 		for _, t := range s.finished {
 			if t.In == l.In && !slices.ContainsFunc(got, func(p ports.Past) bool { return p.Turn.ID == t.ID }) {

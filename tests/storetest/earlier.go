@@ -48,7 +48,7 @@ func earlierRules() []Rule {
 			t.want(len(saw) == 8, "route was called %d times", len(saw))
 			for i, now := range []string{"first", "first!", "second"} {
 				e := saw[i]
-				t.want(e != nil && e.Now.Text == now && e.Person == ann && (i == 2) == (e.Turn == "") && (i < 2) == e.Running, "change %d saw %+v", i+1, e)
+				t.want(e != nil && e.Now.Text == now && e.Last == []int64{1, 3, 2}[i] && e.Person == ann && (i == 2) == (e.Turn == "") && (i < 2) == e.Running, "change %d saw %+v", i+1, e)
 			}
 			t.want(saw[0].Seq == 1 && saw[1].Text == "first" && saw[2].Seq == 2, "it saw the messages %+v, %+v, %+v", saw[0], saw[1], saw[2])
 			for i, e := range saw[3:7] {
@@ -181,9 +181,11 @@ func earlierRules() []Rule {
 				t.want(s.Open == nil, "an offer is open: %+v", s.Open)
 				t.want(s.Pressed != nil && s.Pressed.State == ports.QuestionOffered && s.Pressed.Text == "twice", "the press saw %+v", s.Pressed)
 				t.want(s.Earlier != nil && s.Earlier.Turn == turn && s.Earlier.Text == "first" && s.Earlier.Now.Text == "third", "the press saw the message %+v", s.Earlier)
-				q := *s.Pressed
+				t.want(s.Question("nothing") == nil, "there is a question that nobody asked")
+				q := s.Question("o1")
+				t.want(q != nil && q.State == ports.QuestionOffered && q.Text == "twice", "asked for, the offer is %+v", q)
 				q.State = ports.QuestionAnswered
-				return ports.Route{Kind: ports.RouteLane, Person: ann, Question: &q, Redo: true}
+				return ports.Route{Kind: ports.RouteLane, Person: ann, Question: q, Redo: true}
 			}, press)
 			q, err := t.Question(t.ctx, "o1")
 			t.want(err == nil && q.State == ports.QuestionAnswered, "the offer that was taken is %+v (%v)", q, err)
@@ -232,6 +234,60 @@ func earlierRules() []Rule {
 			past(1)
 			t.finish(l, turn, 1, "d")
 			past(1, 7)
+
+			again = t.message(in, "") // of what is out of the history already
+			again.ReplyTo = m[3].ID
+			t.accept(redo, again)
+			w = t.load(l)
+			t.want(len(w.Waiting) == 1 && w.Waiting[0].Text == "3" && w.Waiting[0].Undoes > 0, "a redo of what was undone is %+v", w.Waiting)
+			t.finish(l, t.begin(l, 9), 1)
+			past(1, 7, 9)
+		}),
+		rule("earlier/what is deleted is quoted no more", "a reply brings the words of what it replies to along", func(t *trial) {
+			in := room("a")
+			m := t.message(in, "secret")
+			l := t.accept(always(ports.RouteLane), m, t.message(in, "second")).Leases[0]
+			turn := t.begin(l, 1)
+			t.finish(l, turn, 1, turn+"/1/0")
+			t.ok(t.Delivered(t.ctx, l, turn+"/1/0", ports.Receipt{ID: "a1"}), "delivered")
+			quote := func(to ports.MessageID) ports.Message {
+				r := t.message(in, "reply")
+				r.ReplyTo, r.Quote = to, &ports.Quote{Text: "secret"}
+				return r
+			}
+			t.accept(always(ports.RouteLane), quote(m.ID), quote("a1"), quote("other"))
+			d := t.message(in, "")
+			d.ID, d.Change = m.ID, ports.ChangeDelete
+			t.accept(forgets, d)
+			w := t.load(l)
+			t.want(slices.Equal(seqs(w.Waiting), []int64{2, 3, 4, 5}), "waiting are %v", seqs(w.Waiting))
+			for i, got := range w.Waiting[1:] {
+				kept := i == 2 // what another message says
+				t.want((got.Quote != nil) == kept && got.Text == "reply" && got.Change == "" && (got.Changed == 0) == kept, "reply %d is %+v", i+1, got)
+			}
+			c := final(l, ports.TurnID(in, 2), 0)
+			c.Take, c.Changed = []int64{2, 3, 4, 5}, w.Changed
+			t.ok(t.Finish(t.ctx, l, c, ports.OutcomeAnswered), "a turn of the replies")
+			l = t.say(in, 1)
+			h, err := t.History(t.ctx, l, 10)
+			t.want(err == nil && len(h) == 2 && h[1].Gone == 1, "the history is %+v (%v)", h, err)
+		}),
+		rule("earlier/two questions end at once", "who takes an offer does not answer what is open", func(t *trial) {
+			l := t.say(room("a"), 1)
+			turn := t.begin(l, 1)
+			open, offered := question(l, turn, "q1", time.Time{}), question(l, turn, "o1", time.Time{})
+			offered.State = ports.QuestionOffered
+			t.ok(t.Park(t.ctx, l, ports.Change{Turn: turn, Person: ann, Ask: open}), "park")
+			t.accept(func(ports.Sight) ports.Route { return ports.Route{Kind: ports.RouteReply, Person: ann, Offer: offered} }, t.message(l.In, "x"))
+			t.accept(func(s ports.Sight) ports.Route {
+				one, other := *s.Question("o1"), *s.Open
+				one.State, other.State = ports.QuestionAnswered, ports.QuestionSuperseded
+				return ports.Route{Kind: ports.RouteLane, Person: ann, Question: &one, Also: &other}
+			}, t.message(l.In, "y"))
+			for id, state := range map[string]ports.QuestionState{"o1": ports.QuestionAnswered, "q1": ports.QuestionSuperseded} {
+				q, err := t.Question(t.ctx, id)
+				t.want(err == nil && q.State == state, "%s is %+v (%v)", id, q, err)
+			}
 		}),
 	}
 }
