@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"strings"
+	"unicode/utf16"
 
 	"dragoman/ports"
 )
@@ -33,6 +34,7 @@ func (in incoming) message(m message, r room) (out ports.Message, why string, ok
 		From: m.Author.ID, Name: nameOf(m.Author, m.Member), Text: in.readable(text, m.Mentions),
 		Attachments: attachments(m), At: timeOf(m.ID),
 	}
+	out.More = goesOn(m, out.Text)
 	if out.Text == "" && len(out.Attachments) == 0 {
 		return out, "nothing that can be read", false
 	}
@@ -43,6 +45,17 @@ func (in incoming) message(m message, r room) (out ports.Message, why string, ok
 	}
 	in.quote(&out, m)
 	return out, "", true
+}
+
+// longText is the length, in UTF-16 units, from which on a text is most likely cut
+// by a person who could not send all of it at once.
+const longText = maxText - 100
+
+// goesOn reports whether the message is most likely a part of what its person sends:
+// a long text, files of which nothing is said, or what is passed on, whose comment
+// Discord sends as a message of its own.
+func goesOn(m message, text string) bool {
+	return len(utf16.Encode([]rune(text))) >= longText || len(m.Snapshots) > 0 || text == "" && len(m.Attachments) > 0
 }
 
 // unwanted is why a message is not for the core, or "".
@@ -62,21 +75,37 @@ func unwanted(m message) string {
 
 // changed is an edit. Discord tells of one also where it adds the preview of a
 // link: then nobody has edited.
-func (in incoming) changed(m message, r room) (ports.Message, string, bool) {
+func (in incoming) changed(m message, r room) (list []ports.Message, why string) {
 	if m.Edited == "" || m.Content == nil {
-		return ports.Message{}, "nobody edited it", false
+		return nil, "nobody edited it"
 	}
 	out, why, ok := in.message(m, r)
-	out.Event, out.Change = m.ID+"/"+m.Edited, ports.ChangeEdit
-	return out, why, ok
+	if !ok {
+		return nil, why
+	}
+	out.Event, out.Change, out.More = m.ID+"/"+m.Edited, ports.ChangeEdit, false
+	return in.wherever(m.ID, out), ""
 }
 
 // gone is a message that was deleted.
-func (in incoming) gone(id, channel string, r room) ports.Message {
-	return ports.Message{
+func (in incoming) gone(id, channel string, r room) []ports.Message {
+	return in.wherever(id, ports.Message{
 		Event: id + "/deleted", ID: messageID(channel, id), In: in.conversation(channel, r),
 		Private: isPrivate(r.Guild, r), Change: ports.ChangeDelete,
+	})
+}
+
+// wherever is what became of a message in each conversation that may have it: one
+// that opened a thread is the thread's, and nothing of what is told now says whether
+// this one did.
+func (in incoming) wherever(id string, m ports.Message) []ports.Message {
+	if !in.threads || m.Private || m.In.Thread != "" && m.In.Thread != id {
+		return []ports.Message{m}
 	}
+	other := m
+	other.Event += "/thread"
+	m.In.Thread, other.In.Thread = "", id
+	return []ports.Message{m, other}
 }
 
 func isPrivate(guild string, r room) bool {

@@ -134,12 +134,12 @@ func (t *intake) message(ctx context.Context, e event) error {
 	case "MESSAGE_CREATE":
 		t.take(m.message, r)
 	case "MESSAGE_UPDATE":
-		out, why, ok := t.in.changed(m.message, r)
-		t.keep(e.kind, m.ID, out, why, ok)
+		list, why := t.in.changed(m.message, r)
+		t.keep(e.kind, m.ID, list, why)
 	default:
 		for _, id := range append(m.IDs, m.ID) {
 			if isID(id) {
-				t.keep(e.kind, id, t.in.gone(id, m.Channel, r), "", true)
+				t.keep(e.kind, id, t.in.gone(id, m.Channel, r), "")
 			}
 		}
 	}
@@ -149,16 +149,19 @@ func (t *intake) message(ctx context.Context, e event) error {
 // take adds a new message to the batch.
 func (t *intake) take(m message, r room) {
 	out, why, ok := t.in.message(m, r)
-	t.keep("MESSAGE_CREATE", m.ID, out, why, ok)
+	var list []ports.Message
+	if ok {
+		list = []ports.Message{out}
+	}
+	t.keep("MESSAGE_CREATE", m.ID, list, why)
 	t.read = append(t.read, place{m.Channel, m.ID})
 }
 
-func (t *intake) keep(kind, id string, m ports.Message, why string, ok bool) {
-	if !ok {
+func (t *intake) keep(kind, id string, list []ports.Message, why string) {
+	if len(list) == 0 {
 		t.skip(kind, id, why)
-		return
 	}
-	t.batch = append(t.batch, m)
+	t.batch = append(t.batch, list...)
 }
 
 func (t *intake) skip(kind, id, why string) {
