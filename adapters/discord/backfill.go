@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"sync"
@@ -21,7 +22,17 @@ const (
 	// be read by then is owed, and tried again.
 	historyPatience = 10 * time.Second
 	settleEvery     = 15 * time.Second
+	// orderPatience is how long what is said in a room waits for a history that is owed,
+	// so that all is answered in order. Then it is better to answer at all.
+	orderPatience = 3 * time.Minute
 )
+
+// debt is a history that could not be read.
+type debt struct {
+	room  room
+	after uint64    // the last message that is stored
+	since time.Time // when it could not be read first
+}
 
 // ready begins a new session: what was written before it is read from the
 // histories, of the direct rooms at once, of the guilds' as they come.
@@ -79,12 +90,20 @@ func (t *intake) advance(ctx context.Context) {
 	}
 }
 
-func (t *intake) owe(r room, after uint64) {
+func (t *intake) owe(r room, after uint64, since time.Time) {
 	t.log.Warn("discord_history_owed", "chat", r.ID)
 	t.owing.Lock()
 	defer t.owing.Unlock()
-	t.owed[r] = after
+	t.owed[r.ID] = debt{room: r, after: after, since: since}
 	t.tried = time.Now()
+}
+
+// waitsFor reports whether what is said in a room comes by its history.
+func (t *intake) waitsFor(room string) bool {
+	t.owing.Lock()
+	defer t.owing.Unlock()
+	d, is := t.owed[room]
+	return is && time.Since(d.since) < orderPatience
 }
 
 // patience is how long to wait for a page: once a history is owed, it is not that
@@ -104,19 +123,27 @@ func (t *intake) owes() bool {
 
 // gap is where a new session begins to read; what is owed is part of it.
 func (t *intake) gap() func(room string) uint64 {
-	t.owing.Lock()
-	defer t.owing.Unlock()
-	owed, after := map[string]uint64{}, t.rooms.gap()
-	for r, from := range t.owed {
-		owed[r.ID] = from
-	}
-	t.owed = map[room]uint64{}
+	after := t.rooms.gap()
 	return func(room string) uint64 {
-		if from, is := owed[room]; is {
-			return from
+		t.owing.Lock()
+		defer t.owing.Unlock()
+		if d, is := t.owed[room]; is {
+			return d.after
 		}
 		return after(room)
 	}
+}
+
+// redeem takes a debt out of what is owed, or makes a new one.
+func (t *intake) redeem(r room) debt {
+	d := debt{room: r, after: t.after(r.ID), since: time.Now()}
+	t.owing.Lock()
+	defer t.owing.Unlock()
+	if old, is := t.owed[r.ID]; is {
+		d.since = old.since
+		delete(t.owed, r.ID)
+	}
+	return d
 }
 
 // settle reads the histories that are owed, when it is time for that.
@@ -125,11 +152,11 @@ func (t *intake) settle(ctx context.Context) {
 		return
 	}
 	t.owing.Lock()
-	owed := t.owed
-	t.owed = map[room]uint64{}
+	owed := slices.Collect(maps.Values(t.owed))
+	clear(t.owed)
 	t.owing.Unlock()
-	for r, after := range owed {
-		t.fill(ctx, r, after)
+	for _, d := range owed {
+		t.fill(ctx, d)
 	}
 	t.advance(ctx)
 }
@@ -150,62 +177,82 @@ func (t *intake) backfill(ctx context.Context, list []room) {
 	var work sync.WaitGroup
 	defer work.Wait()
 	for _, r := range list {
-		after := t.after(r.ID)
-		if after == 0 {
+		d := t.redeem(r)
+		if d.after == 0 {
 			continue // the first start: what was written before is not for us
 		}
 		places <- struct{}{}
 		work.Go(func() {
 			defer func() { <-places }()
-			t.fill(ctx, r, after)
+			t.fill(ctx, d)
 		})
 	}
 }
 
-// fill stores what was written in one room.
-func (t *intake) fill(ctx context.Context, r room, after uint64) {
+// fill stores what was written in one room. What it cannot read, or is too much for
+// once, is owed.
+func (t *intake) fill(ctx context.Context, d debt) {
 	count := 0
 	for range maxPages {
-		var page []message
-		bounded, cancel := context.WithTimeout(ctx, t.patience())
-		err := t.persist(bounded, func(ctx context.Context) (err error) {
-			page, err = t.page(ctx, r, after)
-			return err
-		})
-		cancel()
+		page, err := t.patiently(ctx, d)
 		if err != nil {
-			t.owe(r, after)
+			t.owe(d.room, d.after, d.since)
 			return
 		}
-		if len(page) == 0 {
-			break
-		}
-		var b ports.Batch
-		for _, m := range page {
-			m.Guild = r.Guild
-			out, why, ok := t.in.message(m, r)
-			if !ok {
-				t.skip("history", m.ID, why)
-				continue
-			}
-			b.Messages = append(b.Messages, out)
-		}
-		if len(b.Messages) > 0 {
-			t.deliver(ctx, b)
-		}
+		stored := t.history(ctx, d.room, page)
 		if ctx.Err() != nil {
 			return
 		}
-		last := page[len(page)-1].ID
-		t.rooms.stored(r.ID, last)
-		after, count = ordinal(last), count+len(b.Messages)
+		count += stored
+		if len(page) > 0 {
+			d.after = ordinal(page[len(page)-1].ID)
+		}
 		if len(page) < pageLimit {
-			break
+			if count > 0 {
+				t.log.Info("discord_backfilled", "chat", d.room.ID, "count", count)
+			}
+			return
 		}
 	}
-	if count > 0 {
-		t.log.Info("discord_backfilled", "chat", r.ID, "count", count)
+	t.owe(d.room, d.after, d.since)
+}
+
+// patiently reads a page, however often it takes, but not for long.
+func (t *intake) patiently(ctx context.Context, d debt) (page []message, err error) {
+	ctx, cancel := context.WithTimeout(ctx, t.patience())
+	defer cancel()
+	failed := false
+	err = t.persist(ctx, func(ctx context.Context) (err error) {
+		page, err = t.page(ctx, d.room, d.after)
+		failed = failed || err != nil
+		return err
+	})
+	if err == nil && failed {
+		t.recovered()
 	}
+	return page, err
+}
+
+// history stores a page of a room's history, and says how many messages of it were
+// for us.
+func (t *intake) history(ctx context.Context, of room, page []message) int {
+	var b ports.Batch
+	for _, m := range page {
+		m.Guild = of.Guild
+		out, why, ok := t.in.message(m, of)
+		if !ok {
+			t.skip("history", m.ID, why)
+			continue
+		}
+		b.Messages = append(b.Messages, out)
+	}
+	if len(b.Messages) > 0 {
+		t.deliver(ctx, b)
+	}
+	if len(page) > 0 && ctx.Err() == nil {
+		t.rooms.stored(of.ID, page[len(page)-1].ID)
+	}
+	return len(b.Messages)
 }
 
 // page is the next page of a room's history, oldest first; empty at its end, and

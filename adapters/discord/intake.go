@@ -41,7 +41,7 @@ type intake struct {
 	since   time.Time // when missing was last filled
 	after   func(room string) uint64
 	owing   sync.Mutex
-	owed    map[room]uint64 // rooms whose histories could not be read, and from where on
+	owed    map[string]debt // by room
 	tried   time.Time
 }
 
@@ -50,7 +50,7 @@ type place struct{ room, message string }
 
 // storePosts stores what the gateway tells of messages until ctx ends.
 func (r *runner) storePosts(ctx context.Context) {
-	t := &intake{runner: r, in: r.incoming(), owed: map[room]uint64{}}
+	t := &intake{runner: r, in: r.incoming(), owed: map[string]debt{}}
 	for {
 		events := t.next(ctx)
 		if ctx.Err() != nil {
@@ -146,8 +146,13 @@ func (t *intake) message(ctx context.Context, e event) error {
 	return nil
 }
 
-// take adds a new message to the batch.
+// take adds a new message to the batch. While older ones of its room are missing it
+// is left to the history, which brings it behind them.
 func (t *intake) take(m message, r room) {
+	if t.waitsFor(m.Channel) {
+		t.skip("MESSAGE_CREATE", m.ID, "it comes with the history")
+		return
+	}
 	out, why, ok := t.in.message(m, r)
 	var list []ports.Message
 	if ok {

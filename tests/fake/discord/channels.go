@@ -242,12 +242,12 @@ func (s *Server) getGuildChannels(c *call) reply {
 	return ok(s.channelsOf(g, false))
 }
 
-// channelsOf are a guild's channels, or its active threads, in order of their
-// ids, as far as the bot sees them. s.mu is held.
+// channelsOf are a guild's channels, also those that the bot may not look into, or its
+// active threads, as far as the bot sees them, in order of their ids. s.mu is held.
 func (s *Server) channelsOf(g *guild, threads bool) []channelInfo {
 	list := []channelInfo{}
 	for _, c := range s.channels {
-		if c.guild != g || c.isThread() != threads || c.denies(ViewChannel) || threads && c.info.Meta.Archived {
+		if c.guild != g || c.isThread() != threads || threads && (c.denies(ViewChannel) || c.info.Meta.Archived) {
 			continue
 		}
 		list = append(list, c.info)
