@@ -58,8 +58,9 @@ type Menu interface {
 
 // Command is a command that people can type.
 type Command struct {
-	Name string // without the slash, of [a-z0-9_]
-	Says string // what it does, in one line
+	Name  string // without the slash, of [a-z0-9_]
+	Says  string // what it does, in one line
+	Takes string // what may stand behind it, in a word of [a-z0-9_]; "": nothing
 }
 
 // Reporter is an ability of a Receiver: how receiving goes, for the admin. Report

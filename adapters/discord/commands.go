@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"slices"
+	"strings"
 
 	"dragoman/ports"
 )
@@ -11,10 +12,28 @@ import (
 // askCommand is a message in the form of a command, for where the bot hears nothing else.
 const askCommand = "ask"
 
-// typeText is the type of an option that takes a text, chatInput that of a slash command.
+// forgetCommand is what is done to a message by replying with it. A slash command
+// replies to nothing, so there is one in the menu of each message as well.
 const (
-	typeText  = 3
-	chatInput = 1
+	forgetCommand = "forget"
+	forgetThis    = "Forget this message"
+)
+
+// stopCommand is what the button of ports.StopQuestion stands for.
+const stopCommand = "stop"
+
+// Types of commands, and of an option that takes a text.
+const (
+	chatInput   = 1
+	messageMenu = 3
+	typeText    = 3
+)
+
+// Limits of commands
+// (https://discord.com/developers/docs/interactions/application-commands#application-command-object).
+const (
+	maxCommands    = 100
+	maxDescription = 100 // characters; in UTF-16 units it is never more
 )
 
 type command struct {
@@ -31,22 +50,9 @@ type option struct {
 	Required    bool   `json:"required,omitempty"`
 }
 
-// commands are what people can pick from a menu. Whatever else the gateway
-// understands can be typed.
-var commands = []command{
-	{Name: askCommand, Description: "Ask something", Options: []option{{Name: "text", Description: "What you want to know or have done", Required: true}}},
-	{Name: "new", Description: "Start a new conversation"},
-	{Name: "stop", Description: "Stop what is being done"},
-	{Name: "status", Description: "Show what goes on"},
-	{Name: "tools", Description: "List the tools"},
-	{Name: "usage", Description: "Show what was used"},
-	{Name: "model", Description: "Show or choose the model", Options: []option{{Name: "name", Description: "The model to use from now on"}}},
-	{Name: "compact", Description: "Sum up the conversation so far"},
-	{Name: "help", Description: "List what you can type"},
-}
-
 // registerCommands tells Discord of the commands once it is known who we are, and
-// only if it has others: it counts how often they are written.
+// only if it has others: it counts how often they are written. What it has is asked
+// for, for nothing that we keep would tell that somebody else changed them.
 func (r *runner) registerCommands(ctx context.Context) {
 	var app string
 	select {
@@ -54,8 +60,12 @@ func (r *runner) registerCommands(ctx context.Context) {
 	case <-ctx.Done():
 		return
 	}
+	var list []ports.Command
+	if m, ok := r.in.(ports.Menu); ok {
+		list = m.Commands()
+	}
 	path := "/applications/" + app + "/commands"
-	want := wantedCommands()
+	want := commandsOf(list)
 	var have []command
 	err := r.channel.api.do(ctx, request{method: http.MethodGet, path: path, timeout: askTimeout}, &have)
 	if err == nil && !sameCommands(have, want) {
@@ -67,16 +77,30 @@ func (r *runner) registerCommands(ctx context.Context) {
 	}
 }
 
-func wantedCommands() []command {
-	want := slices.Clone(commands)
-	for i := range want {
-		want[i].Type = chatInput
-		want[i].Options = slices.Clone(want[i].Options)
-		for j := range want[i].Options {
-			want[i].Options[j].Type = typeText
+// commandsOf are the commands that people can pick: those of the gateway, and ours.
+func commandsOf(list []ports.Command) []command {
+	all := []command{{Name: askCommand, Description: "Ask something", Type: chatInput,
+		Options: []option{{Type: typeText, Name: "text", Description: "What you want to know or have done", Required: true}}}}
+	for _, c := range list[:min(len(list), maxCommands-1)] {
+		one := command{Name: c.Name, Description: shortened(c.Says), Type: chatInput}
+		if c.Takes != "" {
+			one.Options = []option{{Type: typeText, Name: c.Takes, Description: "The " + c.Takes + ", if any"}}
+		}
+		all = append(all, one)
+		if c.Name == forgetCommand {
+			all = append(all, command{Name: forgetThis, Type: messageMenu})
 		}
 	}
-	return want
+	return all
+}
+
+// shortened is a description that Discord takes.
+func shortened(says string) string {
+	says = strings.TrimSpace(says)
+	if short := cut(says, maxDescription); short != says {
+		return cut(says, maxDescription-1) + "…"
+	}
+	return says
 }
 
 // sameCommands compares them in any order: Discord keeps its own.
@@ -86,7 +110,7 @@ func sameCommands(a, b []command) bool {
 	}
 	return !slices.ContainsFunc(a, func(x command) bool {
 		return !slices.ContainsFunc(b, func(y command) bool {
-			return x.Name == y.Name && x.Description == y.Description && slices.Equal(x.Options, y.Options)
+			return x.Name == y.Name && x.Type == y.Type && x.Description == y.Description && slices.Equal(x.Options, y.Options)
 		})
 	})
 }

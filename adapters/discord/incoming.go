@@ -218,6 +218,12 @@ func (in incoming) interaction(i interaction) (out ports.Message, why string, ok
 	case typeCommand:
 		out.ID, out.Text, out.At = messageID(i.RoomID, i.ID), commandText(i), timeOf(i.ID)
 		out.Reply = ticket{ID: i.ID, App: i.App, Token: i.Token}.raw()
+		if i.Data.Kind == messageMenu {
+			if !isID(i.Data.Target) {
+				return out, "a menu of no message", false
+			}
+			out.Text, out.ReplyTo = "/"+forgetCommand, messageID(i.RoomID, i.Data.Target)
+		}
 	default:
 		return out, "an unknown kind of interaction", false
 	}

@@ -79,6 +79,7 @@ func TestACommandOfAGuildComesAsItIsTyped(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, fake.Options{})
 	ann, room := r.server.User("Ann"), r.server.Guild("Team").Channel("general")
+	r.menu = []ports.Command{{Name: "model", Says: "Shows them", Takes: "name"}}
 	r.run()
 	r.command(ann, room, "model", map[string]any{"name": "gpt"})
 	m := r.await(1)[0]
@@ -153,18 +154,5 @@ func TestPressesDoNotWaitForHistories(t *testing.T) {
 	r.until("it is acknowledged", i.Acknowledged)
 	if i.Failed() {
 		t.Error("the person was told that it failed")
-	}
-}
-
-func TestCommandsAreRegisteredOnce(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, fake.Options{})
-	for range 2 {
-		r.run()
-		r.until("they are registered", func() bool { names, _ := r.server.Commands(""); return len(names) == len(commands) })
-		r.halt()
-	}
-	if _, writes := r.server.Commands(""); writes != 1 {
-		t.Errorf("they were written %d times", writes)
 	}
 }

@@ -23,9 +23,18 @@ type rig struct {
 	t       *testing.T
 	server  *fake.Server
 	inbox   *channeltest.Inbox
+	menu    []ports.Command
 	channel *Channel
 	stop    func() error
 }
+
+// listed is an inbox that knows commands.
+type listed struct {
+	*channeltest.Inbox
+	list []ports.Command
+}
+
+func (l listed) Commands() []ports.Command { return l.list }
 
 func newRig(t *testing.T, o fake.Options) *rig {
 	r := &rig{t: t, server: fake.New(o), inbox: &channeltest.Inbox{}}
@@ -47,7 +56,7 @@ func (r *rig) run(change ...func(*Config)) {
 	r.channel = c
 	ctx, cancel := context.WithCancel(r.t.Context())
 	done := make(chan error, 1)
-	go func() { done <- c.Run(ctx, r.inbox) }()
+	go func() { done <- c.Run(ctx, listed{r.inbox, r.menu}) }()
 	r.stop = func() error { cancel(); return <-done }
 	stop := r.stop
 	r.t.Cleanup(func() { cancel(); _ = stop })

@@ -97,6 +97,8 @@ type interaction struct {
 	Context *int     `json:"context"`
 	Data    struct {
 		Name    string `json:"name"`
+		Kind    int    `json:"type"`
+		Target  string `json:"target_id"` // of a command in the menu of a message
 		Press   string `json:"custom_id"`
 		Options []struct {
 			Name  string          `json:"name"`

@@ -90,7 +90,15 @@ func (g *Gateway) menu() (list []ports.Command) {
 	for _, line := range g.commandLines() {
 		name, says, _ := strings.Cut(strings.TrimPrefix(line, "/"), " ")
 		says = strings.ReplaceAll(says, "`", "")
-		list = append(list, ports.Command{Name: strings.Trim(name, ","), Says: strings.ToUpper(says[:1]) + says[1:]})
+		c := ports.Command{Name: strings.Trim(name, ","), Says: strings.ToUpper(says[:1]) + says[1:]}
+		if _, takes, ok := strings.Cut(says, "/"+c.Name+" "); ok {
+			takes, _, _ = strings.Cut(takes, " ")
+			c.Takes = strings.ToLower(takes)
+		}
+		if c.Name == "start" {
+			c.Takes = "code" // of who is let in by it; nobody else has one
+		}
+		list = append(list, c)
 	}
 	return list
 }

@@ -1,0 +1,65 @@
+package discord
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"dragoman/ports"
+	fake "dragoman/tests/fake/discord"
+)
+
+func TestCommandsAreWrittenWhereTheyAreNot(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, fake.Options{})
+	r.menu = []ports.Command{
+		{Name: "stop", Says: "Stops it"}, {Name: "forget", Says: strings.Repeat("é", 150)}, {Name: "busy", Says: "Says how", Takes: "mode"},
+	}
+	names := []string{askCommand, "stop", "forget", forgetThis, "busy"}
+	for life, writes := range []int{1, 1, 2, 2} {
+		if life == 2 {
+			r.menu, names = r.menu[:2], names[:4]
+		}
+		calls := r.server.Calls(listCommands)
+		r.run()
+		r.until("they are as they should be", func() bool {
+			got, n := r.server.Commands("")
+			return slices.Equal(got, names) && n == writes && r.server.Calls(listCommands) > calls
+		})
+		r.halt()
+	}
+	if got, writes := r.server.Commands(""); writes != 2 {
+		t.Errorf("they were written %d times: %q", writes, got)
+	}
+}
+
+const listCommands = "GET /applications/{application}/commands"
+
+func TestEveryListOfCommandsIsOneThatDiscordTakes(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, fake.Options{})
+	for i := range 120 {
+		r.menu = append(r.menu, ports.Command{Name: fmt.Sprint("c", i), Says: strings.Repeat("𝄞", i), Takes: "what"})
+	}
+	r.menu[0].Says = "x"
+	r.run()
+	r.until("they are registered", func() bool { names, _ := r.server.Commands(""); return len(names) == maxCommands })
+}
+
+func TestAMessageIsForgottenByItsMenu(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, fake.Options{})
+	r.menu = []ports.Command{{Name: "forget", Says: "Forgets it"}}
+	ann, room := r.server.User("Ann"), r.server.Guild("Team").Channel("general")
+	r.run()
+	id := ann.SayIn(room, "a secret")
+	r.until("the commands are registered", func() bool { names, _ := r.server.Commands(""); return len(names) > 0 })
+	if _, err := ann.CommandOn(room, id, forgetThis); err != nil {
+		t.Fatal(err)
+	}
+	m := r.await(2)[1]
+	if m.Text != "/forget" || m.ReplyTo != messageID(room, id) || m.In.Chat != room || m.From != ann.ID() || len(m.Reply) == 0 {
+		t.Errorf("it came as %+v", m)
+	}
+}
