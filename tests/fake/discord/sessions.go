@@ -114,6 +114,11 @@ func (s *Server) Inject(event string, data json.RawMessage) {
 func (s *Server) beginSession(l *link, id identify) {
 	n := &session{id: s.newSessionID(), intents: *id.Intents, shard: id.Shard[0], shards: id.Shard[1], link: l}
 	l.session, l.next, l.resumed = n, 0, -1
+	for id, old := range s.gate.sessions { // what nobody can resume hears of nothing any more
+		if s.lapsed(old) {
+			delete(s.gate.sessions, id)
+		}
+	}
 	s.gate.sessions[n.id] = n
 	var guilds []any
 	mine := s.sortedGuilds()
@@ -162,9 +167,15 @@ func (s *Server) resumable(id string, seq int) *session {
 	if n == nil || n.link != nil && n.link.open || seq > len(n.events) {
 		return n
 	}
-	if s.now().Sub(n.left) > s.opts.ResumeFor {
+	if s.lapsed(n) {
 		delete(s.gate.sessions, id)
 		return nil
 	}
 	return n
+}
+
+// lapsed reports whether a session's connection is away for so long that it cannot
+// be resumed. s.mu is held.
+func (s *Server) lapsed(n *session) bool {
+	return (n.link == nil || !n.link.open) && s.now().Sub(n.left) > s.opts.ResumeFor
 }
