@@ -9,14 +9,14 @@ import (
 	"time"
 
 	"dragoman/ports"
-	"dragoman/tests/fake/telegram"
 )
 
 // evidence is all that is known when nothing moves any more.
 type evidence struct {
 	people  []*person
-	sent    map[int64][]telegram.Sent // what each chat shows
+	sent    map[string][]shown // what each room shows
 	posts   []*post
+	doubles int    // that the end of a life may make
 	kills   []kill // one for each life but the last
 	rows    rows
 	effects map[string]int
@@ -43,24 +43,26 @@ type verdict struct {
 	tookP50, tookP99, tookMost            int64 // ms, of turns that asked nothing
 
 	faults []string
-	places map[int64]int   // number of a conversation by its chat
-	named  map[string]bool // words that an answer names where it should
-	copies map[string]int  // of what should be there once, by chat and identity
+	places map[string]place // of one of its people, by room
+	named  map[string]bool  // words that an answer names where it should
+	copies map[string]int   // of what should be there once, by room and identity
+	// twofold are the rooms and identities of what is doubled, once for each copy.
+	twofold []string
 }
 
 func judge(e evidence) verdict {
-	v := verdict{places: map[int64]int{}, named: map[string]bool{}, copies: map[string]int{}}
+	v := verdict{places: map[string]place{}, named: map[string]bool{}, copies: map[string]int{}}
 	for _, p := range e.people {
-		v.places[p.id] = p.number
+		v.places[p.room] = p.place
 		v.messages += len(p.words) + p.stops + p.typed
 	}
-	posted := map[[2]int64]bool{}
+	posted := map[string]bool{}
 	for _, p := range e.posts {
-		posted[[2]int64{p.chat, int64(p.id)}] = true
+		posted[p.id] = true
 	}
 	refs := map[string]bool{}
-	for _, id := range slices.Sorted(maps.Keys(e.sent)) {
-		v.judgeChat(e, id, posted, refs)
+	for _, room := range slices.Sorted(maps.Keys(e.sent)) {
+		v.judgeRoom(e, room, posted, refs)
 	}
 	v.judgeNotes(e)
 	v.judgeWords(e, refs)
@@ -86,70 +88,70 @@ func few(faults []string) []string {
 	return append(slices.Clone(faults[:most]), fmt.Sprintf("and %d more", len(faults)-most))
 }
 
-// judgeChat goes through what a chat shows, from the top.
-func (v *verdict) judgeChat(e evidence, id int64, posted map[[2]int64]bool, refs map[string]bool) {
+// judgeRoom goes through what a room shows, from the top.
+func (v *verdict) judgeRoom(e evidence, room string, posted, refs map[string]bool) {
 	latest := map[int]int{} // by slot, the first word of the last answer
 	answerOf := map[string]string{}
-	for _, m := range e.sent[id] {
-		if !posted[[2]int64{id, int64(m.ID)}] {
-			v.fault("chat %d shows message %d, which nobody saw being posted", id, m.ID)
+	for _, m := range e.sent[room] {
+		if !posted[m.id] {
+			v.fault("room %s shows message %s, which nobody saw being posted", room, m.id)
 		}
-		kind, words := classify(m.Text)
+		kind, words := classify(m.text)
 		switch kind {
 		case isAnswer:
-			v.judgeAnswer(e, id, m, words, latest, answerOf)
-			v.copy(id, strings.Join(words, " "))
+			v.judgeAnswer(e, room, m, words, latest, answerOf)
+			v.copy(room, strings.Join(words, " "))
 		case isPreview:
 			v.leftPreviews++
 		case isFailure:
 			refs[words[0]] = true
-			v.copy(id, "failure "+words[0])
+			v.copy(room, "failure "+words[0])
 		case isOther:
-			v.fault("chat %d shows %q", id, m.Text)
+			v.fault("room %s shows %q", room, m.text)
 		case isWordless:
-			if id > 0 {
-				v.fault("chat %d: an answer to nothing", id)
+			if v.places[room].private {
+				v.fault("room %s: an answer to nothing", room)
 			}
 		}
 	}
 }
 
 // judgeAnswer looks at whether an answer is where it belongs, and in its order.
-func (v *verdict) judgeAnswer(e evidence, id int64, m telegram.Sent, words []string, latest map[int]int, answerOf map[string]string) {
+func (v *verdict) judgeAnswer(e evidence, room string, m shown, words []string, latest map[int]int, answerOf map[string]string) {
 	v.answers++
 	list := strings.Join(words, " ")
 	chat, slot, first := split(words[0])
 	last := 0
 	for _, w := range words {
 		c, s, n := split(w)
-		if c != v.places[id] || s != slot {
+		if c != v.places[room].number || s != slot {
 			v.wrong++
-			v.fault("chat %d: an answer to another: %s", id, list)
+			v.fault("room %s: an answer to another: %s", room, list)
 			return
 		}
 		if n <= last {
 			v.outOfOrder++
-			v.fault("chat %d: the answer names words out of order: %s", id, list)
+			v.fault("room %s: the answer names words out of order: %s", room, list)
 		}
 		last = n
 		if was, ok := answerOf[w]; ok && was != list {
 			v.wrong++
-			v.fault("chat %d: %s is answered by two answers: %s, and %s", id, w, was, list)
+			v.fault("room %s: %s is answered by two answers: %s, and %s", room, w, was, list)
 		}
 		answerOf[w] = list
 		v.named[w] = true
 	}
 	if first < latest[slot] {
 		v.outOfOrder++
-		v.fault("chat %d: the answer to %s stands below that to a later message", id, list)
+		v.fault("room %s: the answer to %s stands below that to a later message", room, list)
 	}
 	latest[slot] = max(latest[slot], first)
-	if id > 0 {
+	if v.places[room].private {
 		return
 	}
-	if p := personOf(e, chat, slot); p == nil || !p.ids[m.ReplyTo] {
+	if p := personOf(e, chat, slot); p == nil || !p.ids[m.replyTo] {
 		v.wrong++
-		v.fault("chat %d: the answer to %s points at message %d, which is another person's", id, list, m.ReplyTo)
+		v.fault("room %s: the answer to %s points at message %s, which is another person's", room, list, m.replyTo)
 	}
 }
 
@@ -171,10 +173,11 @@ func split(word string) (chat, slot, n int) {
 }
 
 // copy counts something that should be there once.
-func (v *verdict) copy(chat int64, identity string) {
-	k := strconv.FormatInt(chat, 10) + ": " + identity
+func (v *verdict) copy(room, identity string) {
+	k := room + ": " + identity
 	if v.copies[k]++; v.copies[k] > 1 {
 		v.doubled++
+		v.twofold = append(v.twofold, k)
 	}
 }
 
@@ -225,31 +228,32 @@ func (v *verdict) judgeNotes(e evidence) {
 			want[t.conv][isNotYours]++
 		}
 	}
-	stops := map[int64]int{}
+	stops := map[string]int{}
 	for _, p := range e.people {
-		stops[p.id] += p.stops
+		stops[p.room] += p.stops
 	}
-	for id, list := range e.sent {
-		conv := ports.Conversation{Channel: "tg", Chat: strconv.FormatInt(id, 10)}.String()
-		if n := e.rows.stops[conv]; n != stops[id] {
-			v.lost += max(0, stops[id]-n)
-			v.fault("chat %d: %d stops were said, %d are in the inbox", id, stops[id], n)
+	for room, list := range e.sent {
+		conv := v.places[room].conv
+		if n := e.rows.stops[conv]; n != stops[room] {
+			v.lost += max(0, stops[room]-n)
+			v.fault("room %s: %d stops were said, %d are in the inbox", room, stops[room], n)
 		}
 		got := map[kind]int{}
 		for _, m := range list {
-			k, words := classify(m.Text)
+			k, words := classify(m.text)
 			if k == isFailure {
-				v.judgeFailure(m.Text, words[0], failedTurns)
+				v.judgeFailure(m.text, words[0], failedTurns)
 			}
 			got[k]++
 		}
 		for _, k := range []kind{isStopped, isIdle, isNotYours, isInterrupted} {
 			if extra := got[k] - want[conv][k]; extra >= 0 {
 				v.doubled += extra
+				v.twofold = append(v.twofold, slices.Repeat([]string{fmt.Sprintf("%s: note %d", room, k)}, extra)...)
 				continue
 			}
 			v.lost += want[conv][k] - got[k]
-			v.fault("chat %d: %d turns ended with note %d, and the chat shows %d", id, want[conv][k], k, got[k])
+			v.fault("room %s: %d turns ended with note %d, and the room shows %d", room, want[conv][k], k, got[k])
 		}
 		v.stopped += got[isStopped]
 	}
@@ -279,7 +283,7 @@ func (v *verdict) judgeQuestions(e evidence) {
 			seen[p.question] = true
 			v.questions++
 		}
-		v.copy(p.chat, "question "+p.question)
+		v.copy(p.room, "question "+p.question)
 	}
 }
 
@@ -295,7 +299,8 @@ func (p *post) open(kills []kill, marking time.Duration) bool {
 
 // judgeDoubles holds what is there more than once to the kills. What the gateway
 // did not mark as sent it sent again: by its rows these are as many as are doubled
-// in the chats.
+// in the rooms. Where the platform knows a message that is sent again, nothing may
+// be doubled; but a preview may be left behind also there.
 func (v *verdict) judgeDoubles(e evidence) {
 	unmarked, busy := 0, 0
 	at := map[int]int{} // by life
@@ -306,12 +311,12 @@ func (v *verdict) judgeDoubles(e evidence) {
 		if p.open(e.kills, markingBusy) {
 			busy++
 		}
-		if e.rows.marked[fmt.Sprintf("%d/%d", p.chat, p.id)] {
+		if e.rows.marked[p.id] {
 			continue
 		}
 		unmarked++
 		if !p.open(e.kills, markingMost) {
-			v.fault("message %d of chat %d was not marked as sent, and was not on its way when life %d was killed", p.id, p.chat, p.life)
+			v.fault("message %s of room %s was not marked as sent, and was not on its way when life %d was killed", p.id, p.room, p.life)
 			continue
 		}
 		at[p.life]++
@@ -323,7 +328,10 @@ func (v *verdict) judgeDoubles(e evidence) {
 		}
 	}
 	if unmarked != v.doubled+v.leftPreviews {
-		v.fault("%d messages were doubled and %d previews left behind, and %d were not marked as sent", v.doubled, v.leftPreviews, unmarked)
+		v.fault("%d messages were doubled and %d previews left behind, and %d were not marked as sent: %q", v.doubled, v.leftPreviews, unmarked, few(v.twofold))
+	}
+	if e.doubles == 0 && v.doubled > 0 {
+		v.fault("%d messages were doubled, and none may be: %q", v.doubled, few(v.twofold))
 	}
 	if v.doubled > busy {
 		v.fault("%d messages were doubled, and %d sends were open at the kills", v.doubled, busy)

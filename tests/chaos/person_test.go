@@ -7,33 +7,26 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"dragoman/tests/fake/telegram"
 )
 
-// place is a conversation as one person is in it.
-type place struct {
-	number int   // of the conversation
-	id     int64 // of the chat
-	slot   int   // of the person in it
-	group  *telegram.Group
-}
+// pressAfter is when a person is told at the latest that a press did nothing.
+const pressAfter = 3*time.Second + 100*time.Millisecond
 
 // person goes through scripts in one conversation. Its fields belong to its
 // goroutine until the soak is over.
 type person struct {
 	place
-	wire *wire
-	user *telegram.User
+	wire *network
 	rng  *rand.Rand
 	wake <-chan struct{}
-	read int // changes of the chat
+	read int // changes of the room
 
-	words []*word
-	ids   map[int]bool // of the messages that were said
-	stops int          // said, all in all
-	open  *prompt
-	acted map[string]bool // questions, by id
+	words   []*word
+	ids     map[string]bool // of the messages that were said
+	stops   int             // said, all in all
+	open    *prompt
+	acted   map[string]bool // questions, by id
+	pressed *press
 
 	alone   bool           // one message is all that can be at work
 	waiting int            // stops without a note yet
@@ -56,9 +49,24 @@ type prompt struct {
 	due time.Time
 }
 
-func newPerson(s *soak, p place, u *telegram.User) *person {
-	return &person{place: p, wire: s.wire, user: u, rng: s.random("person", p.number*10+p.slot), wake: s.wire.watch(p.id),
-		ids: map[int]bool{}, acted: map[string]bool{}, yes: map[string]int{}, again: map[string]int{}}
+// press is the last one of a button, until its person knows what became of it.
+type press struct {
+	message, button string
+	failed          func() bool
+	due             time.Time // when that is known
+}
+
+func newPerson(s *soak, p place) *person {
+	wire := s.platform.wire()
+	return &person{place: p, wire: wire, rng: s.random("person", p.number*10+p.slot), wake: wire.watch(p.room),
+		ids: map[string]bool{}, acted: map[string]bool{}, yes: map[string]int{}, again: map[string]int{}}
+}
+
+// meet says one thing, and waits for the answer to it, or for done.
+func (p *person) meet(done <-chan struct{}) {
+	p.ask("plain")
+	for !p.settled() && p.react(done) {
+	}
 }
 
 // live goes through one script after the other until quit, and the last to its
@@ -104,7 +112,7 @@ func (p *person) episode() {
 	default:
 		p.ask(verb())
 		pause(time.Duration(p.rng.IntN(500)) * time.Millisecond)
-		p.stop()
+		p.halt()
 	}
 }
 
@@ -112,26 +120,14 @@ func (p *person) ask(verb string) {
 	w := &word{text: fmt.Sprintf("c%dp%dm%d", p.number, p.slot, len(p.words)+1), verb: verb}
 	p.words = append(p.words, w)
 	p.alone = false
-	p.say(verb + " " + w.text)
+	p.ids[p.say(verb+" "+w.text)] = true
 }
 
-func (p *person) stop() {
+func (p *person) halt() {
 	p.stops++
 	p.waiting++
 	p.alone = false
-	if p.group != nil {
-		p.ids[p.user.SayIn(p.group, "/stop@"+telegram.DefaultUsername)] = true
-		return
-	}
-	p.say("/stop")
-}
-
-func (p *person) say(text string) {
-	if p.group != nil {
-		p.ids[p.user.SayIn(p.group, "@"+telegram.DefaultUsername+" "+text)] = true
-		return
-	}
-	p.ids[p.user.Say(text)] = true
+	p.ids[p.seat.stop()] = true
 }
 
 // settled reports whether nothing is expected any more.
@@ -141,17 +137,24 @@ func (p *person) settled() bool {
 
 // react waits for something to do, and does it. It reports false when done is closed.
 func (p *person) react(done <-chan struct{}) bool {
-	var due <-chan time.Time
+	var decides, knows <-chan time.Time
 	if p.open != nil {
 		timer := time.NewTimer(time.Until(p.open.due))
 		defer timer.Stop()
-		due = timer.C
+		decides = timer.C
+	}
+	if p.pressed != nil {
+		timer := time.NewTimer(time.Until(p.pressed.due))
+		defer timer.Stop()
+		knows = timer.C
 	}
 	select {
 	case <-p.wake:
 		p.look()
-	case <-due:
+	case <-decides:
 		p.decide()
+	case <-knows:
+		p.pressAgain()
 	case <-done:
 		return false
 	}
@@ -160,13 +163,16 @@ func (p *person) react(done <-chan struct{}) bool {
 
 // look reads what is new in the chat.
 func (p *person) look() {
-	list := p.wire.since(p.id, p.read)
+	list := p.wire.since(p.room, p.read)
 	p.read += len(list)
 	for _, m := range list {
 		if p.open != nil && p.open.id == m.id && m.question == "" {
 			p.open = nil // its buttons are gone
 		}
-		if p.group == nil || p.ids[m.replyTo] || m.replyTo == 0 {
+		if p.pressed != nil && p.pressed.message == m.id && m.question == "" {
+			p.pressed = nil
+		}
+		if p.private || p.ids[m.replyTo] || m.replyTo == "" {
 			p.see(m)
 		}
 	}
@@ -215,46 +221,42 @@ func (p *person) decide() {
 	switch n := p.rng.IntN(100); {
 	case n < 50:
 		count[k]++
-		p.press(q.id, yes)
+		p.choose(q.id, yes)
 	case n < 55: // twice
 		count[k]++
-		p.press(q.id, yes)
-		p.press(q.id, yes)
+		p.choose(q.id, yes)
+		p.choose(q.id, yes)
 	// What is typed when the question is settled already is a message like any other.
 	case n < 63 && p.alone:
 		count[k]++
 		p.typed++
-		p.answer(q.id, strings.ToLower(yes)+".")
+		p.ids[p.answer(q.id, strings.ToLower(yes)+".")] = true
 	case n < 70 && p.alone:
 		p.typed++
-		p.answer(q.id, no)
+		p.ids[p.answer(q.id, no)] = true
 	case n < 82:
-		p.press(q.id, no)
+		p.choose(q.id, no)
 	case n < 92: // something else
 		p.ask("plain")
 	case n < 96 && unknown:
-		p.press(q.id, "Stop")
+		p.choose(q.id, "Stop")
 	default:
-		p.stop()
+		p.halt()
 	}
 }
 
-// press may come too late: then it does nothing.
-func (p *person) press(id int, button string) {
-	if p.group != nil {
-		_ = p.user.PressIn(p.group, id, button)
-		return
-	}
-	_ = p.user.Press(id, button)
+// choose presses a button, which may come too late: then it does nothing.
+func (p *person) choose(id, button string) {
+	p.pressed = &press{id, button, p.press(id, button), time.Now().Add(pressAfter)}
 }
 
-// answer types one out.
-func (p *person) answer(to int, text string) {
-	if p.group != nil {
-		p.ids[p.user.ReplyIn(p.group, to, text)] = true
-		return
+// pressAgain is what a person does who is told that a press did nothing.
+func (p *person) pressAgain() {
+	last := p.pressed
+	p.pressed = nil
+	if last.failed() {
+		p.choose(last.message, last.button)
 	}
-	p.user.Say(text)
 }
 
 // kind is what a message of the bot is.

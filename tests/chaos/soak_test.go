@@ -1,9 +1,9 @@
 // Package chaos soaks the real binary: people talk to it in 200 conversations on
-// a fake Telegram, with a scripted model and an MCP server that outlives it, while
-// it is killed at random moments and started again at once.
+// a fake Telegram, and on a fake Discord, with a scripted model and an MCP server
+// that outlives it, while it is killed at random moments and started again at once.
 //
-//	go test ./tests/chaos                                      60 s, with -short 10 s
-//	CHAOS=30m go test -timeout 40m ./tests/chaos -run Soak -v  adds a line to history.jsonl
+//	go test ./tests/chaos                                              25 s each, with -short 10 s
+//	CHAOS=30m go test -timeout 40m ./tests/chaos -run Soak/telegram -v adds a line to history.jsonl
 //	CHAOS_SEED=7 …        the same scripts and plan of kills; the moments are the machine's
 //	CHAOS_BUSY=MODE …     what becomes of messages while a turn runs; else the seed says
 //	CHAOS_BIN=FILE …      that binary instead of one that is built
@@ -15,14 +15,15 @@
 // tools count their effects by word, so a call that ran twice, or without the yes
 // of its person, is found as well.
 //
-// What may be doubled is what was on its way at a kill: at most sends_in_flight
-// for each. A turn that is given up because processes died too often is counted
+// What may be doubled on Telegram is what was on its way at a kill: at most
+// sends_in_flight for each. On Discord nothing may: it knows a send that is made
+// again. There the connection to the gateway fails in all its ways as well, beside
+// the kills and before them; a press that nobody heard its person repeats. A turn that is given up because processes died too often is counted
 // and no fault: the kills are nobody's, and the gateway cannot know that.
 package chaos
 
 import (
 	"cmp"
-	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -31,32 +32,30 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"dragoman/tests/fake/telegram"
 )
 
 const (
-	privates      = 190
-	groups        = 10
-	groupSize     = 3
 	sendsInFlight = 8 // the default
 
-	shortSoak, usualSoak = 10 * time.Second, time.Minute
+	shortSoak, usualSoak = 10 * time.Second, 25 * time.Second
+	// meetWithin is how long the first answers to all may take.
+	meetWithin = time.Minute
 	// settleWithin is how long after the last kill everything must have its end.
 	settleWithin = 2 * time.Minute
 )
 
 // soak is one run.
 type soak struct {
-	seed    uint64
-	busy    string // mode of the agent
-	length  time.Duration
-	commit  string
-	wire    *wire
-	mind    *mind
-	tools   *tools
-	gateway *gateway
-	rng     *rand.Rand // of the storm
+	seed     uint64
+	busy     string // mode of the agent
+	length   time.Duration
+	commit   string
+	name     string // of the platform
+	platform platform
+	mind     *mind
+	tools    *tools
+	gateway  *gateway
+	rng      *rand.Rand // of the storm
 
 	people []*person
 	kills  []kill
@@ -72,8 +71,16 @@ type kill struct {
 }
 
 func TestSoak(t *testing.T) {
-	s := newSoak(t)
+	for name, platform := range map[string]func(*rand.Rand) platform{"telegram": newTelegram, "discord": newDiscord} {
+		t.Run(name, func(t *testing.T) { newSoak(t, name, platform).run(t) })
+	}
+}
+
+func (s *soak) run(t *testing.T) {
 	t.Logf("seed %d, %s, %s", s.seed, s.length, s.busy)
+	if s.platform.meets() {
+		s.meet(t)
+	}
 	var living sync.WaitGroup // until their last words are settled
 	var leaving sync.WaitGroup
 	for _, p := range s.people {
@@ -111,10 +118,31 @@ func TestSoak(t *testing.T) {
 	f.keep(t)
 }
 
-// newSoak makes the world and starts the gateway in it.
-func newSoak(t *testing.T) *soak {
+// meet has everybody say something, and waits for all answers.
+func (s *soak) meet(t *testing.T) {
 	t.Helper()
-	s := &soak{seed: uint64(time.Now().UnixNano() % 1e9), length: usualSoak, commit: commit(), quit: make(chan struct{}), done: make(chan struct{})}
+	if err := poll(meetWithin, s.platform.nothingWaits); err != nil {
+		t.Fatal(err)
+	}
+	late := make(chan struct{})
+	timer := time.AfterFunc(meetWithin, func() { close(late) })
+	defer timer.Stop()
+	var meeting sync.WaitGroup
+	for _, p := range s.people {
+		meeting.Go(func() { p.meet(late) })
+	}
+	meeting.Wait()
+	for _, p := range s.people {
+		if !p.settled() {
+			t.Fatalf("%s has no answer, and nothing was killed yet", p.words[0].text)
+		}
+	}
+}
+
+// newSoak makes the world and starts the gateway in it.
+func newSoak(t *testing.T, name string, platform func(*rand.Rand) platform) *soak {
+	t.Helper()
+	s := &soak{name: name, seed: uint64(time.Now().UnixNano() % 1e9), length: usualSoak, commit: commit(), quit: make(chan struct{}), done: make(chan struct{})}
 	if text := os.Getenv("CHAOS_SEED"); text != "" {
 		n, err := strconv.ParseUint(text, 10, 64)
 		if err != nil {
@@ -135,13 +163,15 @@ func newSoak(t *testing.T) *soak {
 	modes := []string{"queue", "steer", "interrupt", "collect"}
 	s.busy = cmp.Or(os.Getenv("CHAOS_BUSY"), modes[s.random("busy", 0).IntN(len(modes))])
 	s.rng = s.random("storm", 0)
-	s.wire = newWire(s.random("wire", 0))
-	t.Cleanup(s.wire.close)
+	s.platform = platform(s.random("wire", 0))
+	t.Cleanup(s.platform.close)
 	s.mind = newMind()
 	t.Cleanup(s.mind.close)
 	s.tools = newTools()
 	t.Cleanup(s.tools.close)
-	s.populate()
+	for _, p := range s.platform.populate() {
+		s.people = append(s.people, newPerson(s, p))
+	}
 	s.gateway = newGateway(t, s.config())
 	s.gateway.start(t)
 	return s
@@ -152,26 +182,6 @@ func (s *soak) random(part string, i int) *rand.Rand {
 	return rand.New(rand.NewPCG(s.seed, hash(part)+uint64(i)))
 }
 
-// populate makes the people: each with a chat of their own, some in groups too.
-func (s *soak) populate() {
-	chats := 0
-	for i := range privates {
-		u := s.wire.tg.User(int64(10_000+i), fmt.Sprintf("P%03d", i))
-		s.people = append(s.people, newPerson(s, place{number: chats, id: u.ID()}, u))
-		chats++
-	}
-	for g := range groups {
-		id := int64(-1_000_000 - g)
-		group := s.wire.tg.Group(id, fmt.Sprintf("G%02d", g))
-		for slot := range groupSize {
-			i := g*groupSize + slot
-			u := s.wire.tg.User(int64(10_000+i), fmt.Sprintf("P%03d", i))
-			s.people = append(s.people, newPerson(s, place{number: chats, id: id, slot: slot, group: group}, u))
-		}
-		chats++
-	}
-}
-
 // config is that of a public bot with three tools: one that reads, one that
 // changes things and may, one that changes things and must ask.
 func (s *soak) config() string {
@@ -179,7 +189,7 @@ func (s *soak) config() string {
 	"listen": "${LISTEN:-}",
 	"models": {"main": {"type": "openai", "base_url": ` + strconv.Quote(s.mind.url()) + `, "model": "m", "api_key": "sk-chaos", "context_tokens": 4000, "max_concurrency": 1024}},
 	"agents": {"main": {"models": ["main"], "busy": "` + s.busy + `"}},
-	"channels": {"tg": {"type": "telegram", "token": ` + strconv.Quote(telegram.DefaultToken) + `, "api_url": "` + s.wire.url() + `/${LIFE}", "sends_in_flight": ` + strconv.Itoa(sendsInFlight) + `}},
+	"channels": {` + s.platform.section() + `},
 	"access": {"mode": "open", "rate": "", "groups": "mention"},
 	"mcp_servers": {"t": {"url": ` + strconv.Quote(s.tools.url()) + `, "trusted": true}},
 	"tools": {"policy": {"t__look": "allow", "t__note": "allow", "t__write": "ask"}},
@@ -193,7 +203,11 @@ func (s *soak) config() string {
 func (s *soak) storm(t *testing.T) {
 	over := time.Now().Add(s.length)
 	for time.Now().Before(over) {
-		pause(s.uptime())
+		up := s.uptime()
+		before := time.Duration(s.rng.Int64N(int64(up) + 1))
+		pause(before)
+		s.platform.trouble(s.rng)
+		pause(up - before)
 		s.gateway.alive(t)
 		switch n := s.rng.IntN(100); {
 		case n < 80:
@@ -223,7 +237,7 @@ func (s *soak) storm(t *testing.T) {
 	}
 	// The last life serves HTTP, to be measured.
 	s.kill(t)
-	s.wire.calm()
+	s.platform.calm()
 	s.gateway.listen(t)
 	s.gateway.start(t)
 }
@@ -251,7 +265,7 @@ func (s *soak) uptime() time.Duration {
 func (s *soak) rest(t *testing.T) {
 	db := filepath.Join(s.gateway.dir, "dragoman-data", "dragoman.db")
 	if err := poll(settleWithin, func() error {
-		return cmp.Or(s.wire.nothingWaits(), nothingPending(db))
+		return cmp.Or(s.platform.nothingWaits(), nothingPending(db))
 	}); err != nil {
 		t.Error(err)
 	}

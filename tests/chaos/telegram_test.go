@@ -1,201 +1,257 @@
 package chaos
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
-	"time"
 
+	"dragoman/ports"
 	"dragoman/tests/fake/telegram"
 )
 
-// oldUpdates is how many updates that were acknowledged may come again.
-const oldUpdates = 400
+// Rooms on Telegram. A forum is two: its general topic, and one more. What may
+// come again are updates that were acknowledged.
+const (
+	tgPrivates, tgTopics, tgGroups, tgForums = 175, 5, 10, 5
+	groupSize, forumSize                     = 3, 2
+	oldUpdates                               = 400
+	// general is a forum's first topic. Its messages carry no id of it.
+	general = 1
+)
 
-// wire stands before the fake Telegram as a bad network would: an answer takes
-// its time, an acknowledgement is lost, an update comes twice or long after. It
-// notes each message that was posted, when its sender could know, and shows the
-// chats to their people.
-type wire struct {
-	tg      *telegram.Server
-	http    *http.Server
-	address string
-
-	mu    sync.Mutex
-	rng   *rand.Rand
-	quiet bool // no faults any more
-	chats map[int64]*chat
-	posts []*post
-	old   []json.RawMessage
-	again int // updates that came again
-	lost  int // acknowledgements
+// onTelegram is Telegram, polled over a network that also loses acknowledgements
+// and lets updates come twice, or long after.
+type onTelegram struct {
+	*network
+	tg  *telegram.Server
+	old []json.RawMessage
+	// again are updates that came again, lost acknowledgements.
+	again, lost int
 	// acked is the first life that acknowledged something: no later one may begin anew.
-	acked  int
-	faults []string
+	acked int
 }
 
-// post is a message that the platform has, in order of arrival.
-type post struct {
-	life     int // of the gateway that posted it; what is on its way arrives after its end
-	chat     int64
-	id       int
-	question string    // whose prompt it is
-	ended    time.Time // when its sender was told; zero: it was cut off
+func newTelegram(rng *rand.Rand) platform {
+	t := &onTelegram{tg: telegram.New(telegram.Options{Topics: true})}
+	t.network = newNetwork(rng, t)
+	return t
 }
 
-// chat is what its people see change.
-type chat struct {
-	log   []shown
-	wakes []chan struct{}
+func (t *onTelegram) section() string {
+	return `"tg": {"type": "telegram", "token": ` + strconv.Quote(telegram.DefaultToken) + `, "api_url": "` + t.address + `/${LIFE}", "sends_in_flight": ` + strconv.Itoa(sendsInFlight) + `}`
 }
 
-// shown is a message as it was posted or edited.
-type shown struct {
-	id, replyTo int
-	text        string
-	question    string
-	buttons     []string
-}
+func (t *onTelegram) meets() bool { return false }
 
-func newWire(rng *rand.Rand) *wire {
-	w := &wire{tg: telegram.New(telegram.Options{}), rng: rng, chats: map[int64]*chat{}}
-	w.http, w.address = serve(w)
-	return w
-}
+func (t *onTelegram) doubles() int { return sendsInFlight }
 
-func (w *wire) url() string { return w.address }
+func (t *onTelegram) trouble(*rand.Rand) {}
 
-func (w *wire) close() {
-	w.tg.Close()
-	_ = w.http.Close()
-}
-
-// calm ends the faults.
-func (w *wire) calm() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.quiet = true
+func (t *onTelegram) close() {
+	t.tg.Close()
+	_ = t.http.Close()
 }
 
 // nothingWaits is an error while the gateway has not acknowledged all.
-func (w *wire) nothingWaits() error {
-	if n := w.tg.Pending(); n > 0 {
+func (t *onTelegram) nothingWaits() error {
+	if n := t.tg.Pending(); n > 0 {
 		return fmt.Errorf("%d updates are not acknowledged", n)
 	}
 	return nil
 }
 
-// watch gives a signal whenever something changes in a chat.
-func (w *wire) watch(chatID int64) <-chan struct{} {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	wake := make(chan struct{}, 1)
-	c := w.chat(chatID)
-	c.wakes = append(c.wakes, wake)
-	return wake
+func (t *onTelegram) count(f *figures) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	f.Redelivered, f.LostAcks = t.again, t.lost
 }
 
-// since are the changes of a chat from the nth on.
-func (w *wire) since(chatID int64, n int) []shown {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return slices.Clone(w.chat(chatID).log[n:])
-}
-
-// chat is one by its id, made if new. w.mu is held.
-func (w *wire) chat(id int64) *chat {
-	c := w.chats[id]
-	if c == nil {
-		c = &chat{}
-		w.chats[id] = c
+// populate makes chats of two, topics in some of them, groups and forums.
+func (t *onTelegram) populate() []place {
+	var list []place
+	number := 0
+	add := func(slots int, chat int64, thread int, seat func(slot int) tgSeat) {
+		for slot := range slots {
+			p := place{seat: seat(slot), number: number, room: tgRoom(chat, thread), slot: slot, private: chat > 0}
+			in := ports.Conversation{Channel: "tg", Chat: strconv.FormatInt(chat, 10)}
+			if thread != 0 {
+				in.Thread = strconv.Itoa(thread)
+			}
+			p.conv = in.String()
+			list = append(list, p)
+		}
+		number++
 	}
-	return c
+	person := func(i int) *telegram.User { return t.tg.User(int64(10_000+i), fmt.Sprintf("P%03d", i)) }
+	for i := range tgPrivates {
+		u := person(i)
+		add(1, u.ID(), 0, func(int) tgSeat { return tgSeat{user: u, chat: u.ID()} })
+	}
+	for i := range tgTopics {
+		u := person(i)
+		topic := u.NewTopic("T")
+		add(1, u.ID(), topic, func(int) tgSeat { return tgSeat{user: u, chat: u.ID(), topic: topic} })
+	}
+	for g := range tgGroups + tgForums {
+		id := int64(-1_000_000 - g)
+		group := t.tg.Group(id, fmt.Sprintf("G%02d", g))
+		if g < tgGroups {
+			add(groupSize, id, 0, func(slot int) tgSeat { return tgSeat{user: person(g*groupSize + slot), group: group, chat: id} })
+			continue
+		}
+		topic := group.Topic()
+		for _, thread := range []int{general, topic} {
+			add(forumSize, id, thread, func(slot int) tgSeat {
+				return tgSeat{user: person(g*groupSize + slot), group: group, chat: id, topic: thread}
+			})
+		}
+	}
+	return list
 }
 
-// chance is true in so many of a hundred cases, while there are faults.
-func (w *wire) chance(percent int) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return !w.quiet && w.rng.IntN(100) < percent
+// tgRoom is a chat, or a topic of one.
+func tgRoom(chat int64, thread int) string {
+	room := strconv.FormatInt(chat, 10)
+	if thread != 0 {
+		room += "#" + strconv.Itoa(thread)
+	}
+	return room
+}
+
+// tgSeat is a person in a chat of Telegram.
+type tgSeat struct {
+	user  *telegram.User
+	chat  int64
+	group *telegram.Group // nil: in private
+	topic int             // 0: none
+}
+
+func (t tgSeat) say(text string) string {
+	if t.group != nil {
+		text = "@" + telegram.DefaultUsername + " " + text
+	}
+	return t.post("", text)
+}
+
+func (t tgSeat) stop() string {
+	if t.group != nil {
+		return t.post("", "/stop@"+telegram.DefaultUsername)
+	}
+	return t.post("", "/stop")
+}
+
+func (t tgSeat) answer(to, text string) string {
+	if t.group == nil {
+		to = ""
+	}
+	return t.post(to, text)
+}
+
+func (t tgSeat) post(to, text string) string {
+	id := t.user.Post(telegram.Post{Group: t.group, Topic: t.topic, ReplyTo: tgNumber(to), Text: text})
+	return tgID(t.chat, id)
+}
+
+// press is kept by Telegram until somebody listens: it never fails.
+func (t tgSeat) press(message, button string) func() bool {
+	if t.group != nil {
+		_ = t.user.PressIn(t.group, tgNumber(message), button)
+	} else {
+		_ = t.user.Press(tgNumber(message), button)
+	}
+	return func() bool { return false }
+}
+
+func tgID(chat int64, message int) string {
+	return strconv.FormatInt(chat, 10) + "/" + strconv.Itoa(message)
+}
+
+// tgNumber is a message's within its chat; 0 of "".
+func tgNumber(id string) int {
+	_, number, _ := strings.Cut(id, "/")
+	n, _ := strconv.Atoi(number)
+	return n
+}
+
+func (t *onTelegram) shows(room string) []shown {
+	chatID, thread, topical := strings.Cut(room, "#")
+	chat, err := strconv.ParseInt(chatID, 10, 64)
+	if err != nil {
+		panic(err)
+	}
+	if !topical || thread == strconv.Itoa(general) {
+		thread = "0"
+	}
+	var list []shown
+	for _, m := range t.tg.Sent(chat) {
+		if strconv.Itoa(m.Thread) != thread || m.ID == m.Thread { // the latter tells that the topic was made
+			continue
+		}
+		one := shown{id: tgID(chat, m.ID), text: m.Text}
+		if m.ReplyTo != 0 {
+			one.replyTo = tgID(chat, m.ReplyTo)
+		}
+		list = append(list, one)
+	}
+	return list
 }
 
 // ServeHTTP passes a call on.
-func (w *wire) ServeHTTP(out http.ResponseWriter, r *http.Request) {
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		return // the gateway was killed while it wrote
+func (t *onTelegram) ServeHTTP(out http.ResponseWriter, r *http.Request) {
+	c, ok := t.read(r)
+	if !ok {
+		return
 	}
-	life, path, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
-	r.URL.Path = "/" + path
-	method := path[strings.LastIndexByte(path, '/')+1:]
+	method := c.path[strings.LastIndexByte(c.path, '/')+1:]
 	if method == "getUpdates" {
-		body = w.poll(body, life)
+		c.body = t.poll(c)
 	}
-	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-	answer := httptest.NewRecorder()
-	w.tg.ServeHTTP(answer, r)
+	answer := c.pass(t.tg, r)
 	text := answer.Body.Bytes()
 	var sent *post
 	switch method {
 	case "getUpdates":
-		text = w.updates(text)
+		text = t.updates(text)
 	case "sendMessage":
-		sent = w.posted(text, life)
-		w.delay(40)
+		if in, m, ok := readTelegram(text); ok {
+			sent = t.posted(in, m, c.life)
+		}
+		t.delay(40)
 	case "editMessageText", "editMessageReplyMarkup":
-		w.shows(text)
-		w.delay(20)
+		if in, m, ok := readTelegram(text); ok {
+			t.show(in, m)
+		}
+		t.delay(20)
 	}
-	out.Header().Set("Content-Type", "application/json")
-	out.WriteHeader(answer.Code)
-	_, err = out.Write(text)
-	if flushed := http.NewResponseController(out).Flush(); sent == nil || err != nil || flushed != nil {
-		return
-	}
-	w.mu.Lock()
-	sent.ended = time.Now()
-	w.mu.Unlock()
-}
-
-// delay is the way back.
-func (w *wire) delay(most int) {
-	w.mu.Lock()
-	d := time.Duration(w.rng.IntN(most)) * time.Millisecond
-	w.mu.Unlock()
-	pause(d)
+	t.reply(out, answer.Code, text, sent)
 }
 
 // poll looks at a poll of a life, whose offset may get lost on its way.
-func (w *wire) poll(body []byte, life string) []byte {
+func (t *onTelegram) poll(c call) []byte {
 	var params map[string]json.RawMessage
-	if json.Unmarshal(body, &params) != nil {
-		return body // what it is worth is the fake's to say
+	if json.Unmarshal(c.body, &params) != nil {
+		return c.body // what it is worth is the fake's to say
 	}
-	number, _ := strconv.Atoi(life)
-	loses := w.chance(5)
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	loses := t.chance(5)
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	if params["offset"] == nil {
-		if w.acked > 0 && number > w.acked {
-			w.faults = append(w.faults, "life "+life+" polls from the beginning, though its cursor was stored")
+		if t.acked > 0 && c.life > t.acked {
+			t.faults = append(t.faults, fmt.Sprintf("life %d polls from the beginning, though its cursor was stored", c.life))
 		}
-		return body
+		return c.body
 	}
-	if w.acked == 0 {
-		w.acked = number
+	if t.acked == 0 {
+		t.acked = c.life
 	}
 	if !loses {
-		return body
+		return c.body
 	}
-	w.lost++
+	t.lost++
 	delete(params, "offset")
 	body, err := json.Marshal(params)
 	if err != nil {
@@ -205,7 +261,7 @@ func (w *wire) poll(body []byte, life string) []byte {
 }
 
 // updates lets some of an answer of getUpdates come twice, or behind old ones.
-func (w *wire) updates(text []byte) []byte {
+func (t *onTelegram) updates(text []byte) []byte {
 	var a struct {
 		OK     bool              `json:"ok"`
 		Result []json.RawMessage `json:"result"`
@@ -213,26 +269,26 @@ func (w *wire) updates(text []byte) []byte {
 	if json.Unmarshal(text, &a) != nil || !a.OK || len(a.Result) == 0 {
 		return text
 	}
-	twice, late, onlyLate := w.chance(5), w.chance(5), w.chance(2)
-	acked := w.tg.Offset() // only what is below it may come alone: the highest id acknowledges all before
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	twice, late, onlyLate := t.chance(5), t.chance(5), t.chance(2)
+	acked := t.tg.Offset() // only what is below it may come alone: the highest id acknowledges all before
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	fresh := a.Result
 	if twice {
 		a.Result = slices.Concat(fresh, fresh)
-		w.again += len(fresh)
+		t.again += len(fresh)
 	}
-	old := slices.DeleteFunc(slices.Clone(w.old), func(u json.RawMessage) bool { return idOf(u) >= acked })
+	old := slices.DeleteFunc(slices.Clone(t.old), func(u json.RawMessage) bool { return idOf(u) >= acked })
 	if n := len(old); n > 0 && (late || onlyLate) {
-		some := old[w.rng.IntN(n):]
+		some := old[t.rng.IntN(n):]
 		some = some[:min(len(some), 20)]
-		w.again += len(some)
+		t.again += len(some)
 		if a.Result = slices.Concat(some, a.Result); onlyLate {
 			a.Result = some // what is fresh comes with the next poll
 		}
 	}
-	w.old = append(w.old, fresh...)
-	w.old = w.old[max(0, len(w.old)-oldUpdates):]
+	t.old = append(t.old, fresh...)
+	t.old = t.old[max(0, len(t.old)-oldUpdates):]
 	text, err := json.Marshal(a)
 	if err != nil {
 		panic(err)
@@ -240,27 +296,18 @@ func (w *wire) updates(text []byte) []byte {
 	return text
 }
 
-// posted notes a message of a life of the gateway.
-func (w *wire) posted(text []byte, life string) *post {
-	chat, m, ok := w.shows(text)
-	if !ok {
-		return nil
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	p := &post{chat: chat, id: m.id, question: m.question}
-	p.life, _ = strconv.Atoi(life) // 0 is found by whoever looks
-	w.posts = append(w.posts, p)
-	return p
-}
-
-// shows takes a message as it is from now on, and wakes the chat's people.
-func (w *wire) shows(text []byte) (chatID int64, m shown, ok bool) {
+// readTelegram reads an answer that has a message, and in which room that is.
+func readTelegram(text []byte) (in string, m shown, ok bool) {
 	var a struct {
 		OK     bool
 		Result struct {
-			ID    int `json:"message_id"`
-			Chat  struct{ ID int64 }
+			ID      int  `json:"message_id"`
+			Thread  int  `json:"message_thread_id"`
+			IsTopic bool `json:"is_topic_message"`
+			Chat    struct {
+				ID    int64
+				Forum bool `json:"is_forum"`
+			}
 			Text  string
 			Reply struct {
 				ID int `json:"message_id"`
@@ -271,10 +318,14 @@ func (w *wire) shows(text []byte) (chatID int64, m shown, ok bool) {
 		}
 	}
 	if json.Unmarshal(text, &a) != nil || !a.OK {
-		return 0, m, false
+		return "", m, false
 	}
-	m = shown{id: a.Result.ID, replyTo: a.Result.Reply.ID, text: a.Result.Text}
-	for _, row := range a.Result.Markup.Rows {
+	r := a.Result
+	m = shown{id: tgID(r.Chat.ID, r.ID), text: r.Text}
+	if r.Reply.ID != 0 {
+		m.replyTo = tgID(r.Chat.ID, r.Reply.ID)
+	}
+	for _, row := range r.Markup.Rows {
 		for _, b := range row {
 			m.buttons = append(m.buttons, b.Text)
 			if b.Data != nil {
@@ -282,25 +333,14 @@ func (w *wire) shows(text []byte) (chatID int64, m shown, ok bool) {
 			}
 		}
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	c := w.chat(a.Result.Chat.ID)
-	c.log = append(c.log, m)
-	for _, wake := range c.wakes {
-		select {
-		case wake <- struct{}{}:
-		default:
-		}
+	thread := 0
+	switch {
+	case r.IsTopic:
+		thread = r.Thread
+	case r.Chat.Forum:
+		thread = general
 	}
-	return a.Result.Chat.ID, m, true
-}
-
-// questionIn is what all buttons of one question have in common.
-func questionIn(data string) string {
-	if at := strings.LastIndexByte(data, ':'); at >= 0 {
-		return data[:at]
-	}
-	return data
+	return tgRoom(r.Chat.ID, thread), m, true
 }
 
 // idOf is an update's id.
