@@ -269,8 +269,7 @@ func readDiscord(text []byte) (in string, m shown) {
 	}
 	for _, row := range a.Rows {
 		for _, b := range row.Buttons {
-			m.buttons = append(m.buttons, b.Label)
-			m.question = questionIn(b.Data)
+			m.button(b.Label, b.Data)
 		}
 	}
 	return a.Channel, m

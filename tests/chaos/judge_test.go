@@ -228,15 +228,16 @@ func (v *verdict) judgeNotes(e evidence) {
 			want[t.conv][isNotYours]++
 		}
 	}
-	stops := map[string]int{}
+	stops, halts := map[string]int{}, map[string]int{}
 	for _, p := range e.people {
 		stops[p.room] += p.stops
+		halts[p.room] += p.halts
 	}
 	for room, list := range e.sent {
 		conv := v.places[room].conv
-		if n := e.rows.stops[conv]; n != stops[room] {
+		if n := e.rows.stops[conv]; n < stops[room] || n > stops[room]+halts[room] {
 			v.lost += max(0, stops[room]-n)
-			v.fault("room %s: %d stops were said, %d are in the inbox", room, stops[room], n)
+			v.fault("room %s: %d stops were said and %d pressed, %d are in the inbox", room, stops[room], halts[room], n)
 		}
 		got := map[kind]int{}
 		for _, m := range list {

@@ -24,6 +24,7 @@ type person struct {
 	words   []*word
 	ids     map[string]bool // of the messages that were said
 	stops   int             // said, all in all
+	halts   int             // stop buttons that were pressed
 	open    *prompt
 	acted   map[string]bool // questions, by id
 	pressed *press
@@ -52,6 +53,7 @@ type prompt struct {
 // press is the last one of a button, until its person knows what became of it.
 type press struct {
 	message, button string
+	stops           bool // it is a turn's stop button
 	failed          func() bool
 	due             time.Time // when that is known
 }
@@ -112,7 +114,7 @@ func (p *person) episode() {
 	default:
 		p.ask(verb())
 		pause(time.Duration(p.rng.IntN(500)) * time.Millisecond)
-		p.halt()
+		p.sayStop()
 	}
 }
 
@@ -123,7 +125,7 @@ func (p *person) ask(verb string) {
 	p.ids[p.say(verb+" "+w.text)] = true
 }
 
-func (p *person) halt() {
+func (p *person) sayStop() {
 	p.stops++
 	p.waiting++
 	p.alone = false
@@ -169,7 +171,7 @@ func (p *person) look() {
 		if p.open != nil && p.open.id == m.id && m.question == "" {
 			p.open = nil // its buttons are gone
 		}
-		if p.pressed != nil && p.pressed.message == m.id && m.question == "" {
+		if p.pressed != nil && p.pressed.message == m.id && m.question == "" && m.stops == "" {
 			p.pressed = nil
 		}
 		if p.private || p.ids[m.replyTo] || m.replyTo == "" {
@@ -199,6 +201,10 @@ func (p *person) see(m shown) {
 		}
 	case isIdle, isNotYours:
 		p.waiting--
+	case isPreview:
+		if m.stops != "" && p.rng.IntN(100) < 8 { // which may be too late, and is no message then
+			p.halt(m.id, m.stops)
+		}
 	case isQuestion:
 		if m.question != "" && !p.acted[m.question] {
 			p.open = &prompt{m, time.Now().Add(time.Duration(p.rng.IntN(700)) * time.Millisecond)}
@@ -241,22 +247,33 @@ func (p *person) decide() {
 	case n < 96 && unknown:
 		p.choose(q.id, "Stop")
 	default:
-		p.halt()
+		p.sayStop()
 	}
 }
 
 // choose presses a button, which may come too late: then it does nothing.
 func (p *person) choose(id, button string) {
-	p.pressed = &press{id, button, p.press(id, button), time.Now().Add(pressAfter)}
+	p.pressed = &press{message: id, button: button, failed: p.press(id, button), due: time.Now().Add(pressAfter)}
 }
 
 // pressAgain is what a person does who is told that a press did nothing.
 func (p *person) pressAgain() {
 	last := p.pressed
 	p.pressed = nil
-	if last.failed() {
+	switch {
+	case !last.failed():
+	case last.stops:
+		p.halt(last.message, last.button)
+	default:
 		p.choose(last.message, last.button)
 	}
+}
+
+// halt presses the stop button of a turn.
+func (p *person) halt(id, button string) {
+	p.halts++
+	p.choose(id, button)
+	p.pressed.stops = true
 }
 
 // kind is what a message of the bot is.

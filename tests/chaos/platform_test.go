@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"dragoman/ports"
 )
 
 // conversations is how many there are on each platform.
@@ -99,6 +101,17 @@ type shown struct {
 	text        string
 	question    string
 	buttons     []string
+	stops       string // the button that ends the turn at work
+}
+
+// button takes in one of a message's.
+func (m *shown) button(label, data string) {
+	m.buttons = append(m.buttons, label)
+	if strings.HasPrefix(data, ports.StopQuestion+":") {
+		m.stops = label
+		return
+	}
+	m.question = questionIn(data)
 }
 
 // call is one that the gateway makes of the platform.

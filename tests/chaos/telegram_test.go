@@ -327,9 +327,8 @@ func readTelegram(text []byte) (in string, m shown, ok bool) {
 	}
 	for _, row := range r.Markup.Rows {
 		for _, b := range row {
-			m.buttons = append(m.buttons, b.Text)
 			if b.Data != nil {
-				m.question = questionIn(*b.Data)
+				m.button(b.Text, *b.Data)
 			}
 		}
 	}
