@@ -17,6 +17,9 @@ func (a *accepting) forget(ctx context.Context, s ports.Sight) error {
 	}
 	quoted := []ports.MessageID{id}
 	for _, row := range rows {
+		if row.Seq == s.Seq {
+			continue // the deletion itself, which says nothing: whoever has read it goes by it
+		}
 		m := row.Message
 		m.Text, m.Attachments, m.Quote, m.Change = "", nil, nil, ports.ChangeDelete
 		if err := a.overwrite(ctx, s, row.Seq, m, s.Seq); err != nil {

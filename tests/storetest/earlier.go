@@ -99,6 +99,13 @@ func earlierRules() []Rule {
 			t.ok(t.Record(t.ctx, l, c), "take it as it is now")
 			c.Changed = 0
 			t.ok(t.Record(t.ctx, l, c), "the same again, whatever it goes by")
+			d := t.message(in, "")
+			d.ID, d.Change = m.ID, ports.ChangeDelete
+			t.accept(func(ports.Sight) ports.Route {
+				return ports.Route{Kind: ports.RouteControl, Person: ann, Forget: true}
+			}, d)
+			c = ports.Change{Turn: c.Turn, Person: ann, Take: []int64{4}, Changed: w.Changed}
+			t.ok(t.Record(t.ctx, l, c), "take the deletion, which nothing changed")
 		}),
 		rule("earlier/what is deleted is gone in all its forms", "a person deletes what nobody shall read any more, whatever became of it before", func(t *trial) {
 			in := room("a")
