@@ -116,12 +116,16 @@ type Artifact struct {
 	MIME string
 	Size int64 // bytes; set by the store
 	Data []byte
+	// Message is the Seq of the message that it came with, and goes with when that is
+	// deleted; 0 = of none. A Read leaves it out.
+	Message int64
 }
 
 // Artifacts keeps artifacts. They are found by conversation and id only, never
 // shared by content between people.
 type Artifacts interface {
 	// Save stores a. The same ID again, in its conversation, is left as it is.
+	// KindNotFound: its message was deleted, and nothing is stored.
 	Save(ctx context.Context, a Artifact) error
 	// Read reads up to limit bytes of it from offset. KindNotFound: this
 	// conversation has none of that id.

@@ -50,13 +50,21 @@ func encodeMessages(src ports.Source, messages []ports.Message) ([]string, error
 		case m.Event == "":
 			return nil, fail(ports.KindInvalid, "a message of %s has no event", m.In)
 		}
-		body, err := json.Marshal(m)
+		body, err := encodeMessage(m)
 		if err != nil {
-			return nil, fail(ports.KindInvalid, "encode the message of event %s: %w", m.Event, err)
+			return nil, err
 		}
-		bodies[i] = string(body)
+		bodies[i] = body
 	}
 	return bodies, nil
+}
+
+func encodeMessage(m ports.Message) (string, error) {
+	body, err := json.Marshal(m)
+	if err != nil {
+		return "", fail(ports.KindInvalid, "encode the message of event %s: %w", m.Event, err)
+	}
+	return string(body), nil
 }
 
 // accepting is one run of Accept.
@@ -118,6 +126,14 @@ func (a *accepting) message(ctx context.Context, m ports.Message, body string) e
 		a.out.Seen++
 		a.mark(conv)
 		return nil
+	}
+	if gone, err := a.quotesDeleted(ctx, m); err != nil {
+		return err
+	} else if gone {
+		m.Quote = nil
+		if body, err = encodeMessage(m); err != nil {
+			return err
+		}
 	}
 	sight, err := a.sight(ctx, m)
 	if err != nil {

@@ -7,15 +7,24 @@ import (
 )
 
 // Save stores an artifact; the same id again, in its conversation, is left as
-// it is. See ports.Artifacts.
+// it is. That of a message that was deleted meanwhile is not stored. See ports.Artifacts.
 func (s *Store) Save(ctx context.Context, a ports.Artifact) error {
 	data := a.Data
 	if data == nil {
 		data = []byte{} // nil would be NULL
 	}
 	return s.update(ctx, "store save", func(ctx context.Context, t *session) error {
-		_, err := t.exec(ctx, `INSERT INTO artifact (conv, id, name, mime, size, data, at) VALUES ($1, $2, $3, $4, $5, $6, $7)
-			ON CONFLICT (conv, id) DO NOTHING`, a.In.String(), a.ID, a.Name, a.MIME, len(data), data, s.now())
+		if a.Message != 0 {
+			of, err := inboxRows(ctx, t, `WHERE i.conv = $1 AND i.seq = $2`, a.In.String(), a.Message)
+			switch {
+			case err != nil:
+				return err
+			case len(of) == 0 || of[0].Change == ports.ChangeDelete:
+				return fail(ports.KindNotFound, "message %d of conversation %s is deleted", a.Message, a.In)
+			}
+		}
+		_, err := t.exec(ctx, `INSERT INTO artifact (conv, id, name, mime, size, data, at, message) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+			ON CONFLICT (conv, id) DO NOTHING`, a.In.String(), a.ID, a.Name, a.MIME, len(data), data, s.now(), a.Message)
 		return err
 	})
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // forget leaves of a message, and of its edits, that there was one, and takes away
-// what others quote of it.
+// its artifacts and what others quote of it.
 func (a *accepting) forget(ctx context.Context, s ports.Sight) error {
 	id := s.Earlier.ID
 	rows, err := inboxRows(ctx, a.t, `WHERE i.channel = $1 AND i.message = $2`, s.Message.In.Channel, string(id))
@@ -23,6 +23,9 @@ func (a *accepting) forget(ctx context.Context, s ports.Sight) error {
 		m := row.Message
 		m.Text, m.Attachments, m.Quote, m.Change = "", nil, nil, ports.ChangeDelete
 		if err := a.overwrite(ctx, s, row.Seq, m, s.Seq); err != nil {
+			return err
+		}
+		if _, err := a.t.exec(ctx, `DELETE FROM artifact WHERE conv = $1 AND message = $2`, s.Message.In.String(), row.Seq); err != nil {
 			return err
 		}
 		answers, err := a.answersAlone(ctx, row.Turn)
@@ -82,4 +85,14 @@ func (a *accepting) unquote(ctx context.Context, s ports.Sight, id ports.Message
 		}
 	}
 	return nil
+}
+
+// quotesDeleted reports whether m quotes a message that was deleted: a platform may
+// still have it.
+func (a *accepting) quotesDeleted(ctx context.Context, m ports.Message) (bool, error) {
+	if m.Quote == nil || m.ReplyTo == "" {
+		return false, nil
+	}
+	rows, err := inboxRows(ctx, a.t, `WHERE i.channel = $1 AND i.message = $2 ORDER BY i.seq DESC LIMIT 1`, m.In.Channel, string(m.ReplyTo))
+	return err == nil && len(rows) > 0 && rows[0].Change == ports.ChangeDelete, err
 }

@@ -15,9 +15,10 @@ import (
 
 // Files takes in what came with messages.
 type Files interface {
-	// Keep fetches an attachment and keeps it as an artifact of the conversation, once
-	// for an id. show says as what a model can be shown it; "" = as nothing.
-	Keep(ctx context.Context, in ports.Conversation, id string, a ports.Attachment) (f ports.File, show ports.BlockKind, err error)
+	// Keep fetches an attachment of the message with this seq and keeps it as an
+	// artifact of the conversation, once for an id. show says as what a model can be
+	// shown it; "" = as nothing.
+	Keep(ctx context.Context, in ports.Conversation, seq int64, id string, a ports.Attachment) (f ports.File, show ports.BlockKind, err error)
 	// Read is what is kept under an id.
 	Read(ctx context.Context, in ports.Conversation, id string) ([]byte, error)
 }
@@ -114,7 +115,7 @@ func (t *turn) keepFile(ctx context.Context, in ports.Conversation, n fileNote, 
 	}()
 	sum := sha256.Sum256([]byte(a.ID)) // an edit may put another file in its place
 	id := fmt.Sprintf("m%d-%d-%s", n.Seq, n.At, hex.EncodeToString(sum[:3]))
-	f, show, err := t.cfg.Files.Keep(ctx, in, id, a)
+	f, show, err := t.cfg.Files.Keep(ctx, in, n.Seq, id, a)
 	if err != nil {
 		t.log.Warn("attachment_not_kept", "seq", n.Seq, "mime", a.MIME, "size", a.Size, "kind", ports.KindOf(err), "err", err)
 		n.Why = textNotFetched

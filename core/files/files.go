@@ -57,10 +57,11 @@ func New(store ports.Artifacts, openers map[string]ports.Opener, leaks *guard.Le
 	return &Files{store: store, openers: openers, leaks: leaks, slots: make(chan struct{}, atOnce)}
 }
 
-// Keep fetches an attachment and keeps it under id, unless it is there already.
-// show says as what a model can be shown it; "" = as nothing. KindTooLarge: it is
-// longer than Most.
-func (x *Files) Keep(ctx context.Context, in ports.Conversation, id string, a ports.Attachment) (f ports.File, show ports.BlockKind, err error) {
+// Keep fetches an attachment of the message with this seq and keeps it under id,
+// unless it is there already. It goes with its message. show says as what a model can
+// be shown it; "" = as nothing. KindTooLarge: it is longer than Most. KindNotFound: it,
+// or its message, is gone.
+func (x *Files) Keep(ctx context.Context, in ports.Conversation, seq int64, id string, a ports.Attachment) (f ports.File, show ports.BlockKind, err error) {
 	const op = "keep attachment"
 	if had, err := x.read(ctx, in, id, MostShown); err == nil {
 		f, show = describe(had)
@@ -83,7 +84,7 @@ func (x *Files) Keep(ctx context.Context, in ports.Conversation, id string, a po
 	if err != nil {
 		return f, "", err
 	}
-	kept := ports.Artifact{In: in, ID: id, Name: label.Name(a.Name), MIME: typeOf(data, a.MIME), Size: int64(len(data)), Data: data}
+	kept := ports.Artifact{In: in, ID: id, Message: seq, Name: label.Name(a.Name), MIME: typeOf(data, a.MIME), Size: int64(len(data)), Data: data}
 	err = guard.Write(ctx, ctx, x.leaks, "store_save", func(ctx context.Context) error { return x.store.Save(ctx, kept) })
 	if err != nil {
 		return f, "", err

@@ -93,7 +93,7 @@ func (o *opened) Close() error {
 
 // keep keeps a file of an unknown size under an id.
 func (d *desk) keep(id string) (ports.File, ports.BlockKind, error) {
-	return d.Keep(d.t.Context(), room, id, ports.Attachment{ID: "file-" + id, Name: "notes.txt"})
+	return d.Keep(d.t.Context(), room, 7, id, ports.Attachment{ID: "file-" + id, Name: "notes.txt"})
 }
 
 func TestWhatIsKeptIsNotFetchedAgain(t *testing.T) {
@@ -156,7 +156,7 @@ func TestNoFileIsLongerThanMost(t *testing.T) {
 			d.open = func(context.Context, ports.Attachment) (io.ReadCloser, error) {
 				return io.NopCloser(counted{io.LimitReader(zeros{}, c.has), &read}), nil
 			}
-			f, _, err := d.Keep(t.Context(), room, "a", ports.Attachment{ID: "x", Size: c.said})
+			f, _, err := d.Keep(t.Context(), room, 7, "a", ports.Attachment{ID: "x", Size: c.said})
 			if c.ok && (err != nil || f.Size != c.has) || !c.ok && !ports.IsKind(err, ports.KindTooLarge) {
 				t.Errorf("it kept %+v (%v)", f, err)
 			}
@@ -188,7 +188,7 @@ func TestFewFilesAreFetchedAtOnce(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 			defer cancel()
 			synctest.Wait()
-			if _, _, err := d.Keep(ctx, room, "z", ports.Attachment{ID: "z"}); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != 3*time.Second {
+			if _, _, err := d.Keep(ctx, room, 7, "z", ports.Attachment{ID: "z"}); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != 3*time.Second {
 				t.Errorf("who left was told %v after %s", err, time.Since(began))
 			}
 		})
@@ -339,7 +339,7 @@ func TestWhatCannotBeKeptIsNotSaidToBe(t *testing.T) {
 		}
 		in := room
 		in.Channel = "mute"
-		if _, _, err := d.Keep(t.Context(), in, "a", ports.Attachment{ID: "x"}); !ports.IsKind(err, ports.KindNotFound) {
+		if _, _, err := d.Keep(t.Context(), in, 7, "a", ports.Attachment{ID: "x"}); !ports.IsKind(err, ports.KindNotFound) {
 			t.Errorf("of a channel that opens nothing it gave %v", err)
 		}
 	})

@@ -78,13 +78,13 @@ func TestAModelIsShownWhatProvidersTake(t *testing.T) {
 			d := newDesk(t)
 			d.data = c.data
 			for _, when := range []string{"when it is fetched", "when it was there"} {
-				f, show, err := d.Keep(t.Context(), room, "a", ports.Attachment{ID: "x", Name: "../a\nb", MIME: c.said})
+				f, show, err := d.Keep(t.Context(), room, 7, "a", ports.Attachment{ID: "x", Name: "../a\nb", MIME: c.said})
 				if err != nil || f.MIME != c.mime || show != c.show || f.Size != int64(len(c.data)) || f.Name != "a b" {
 					t.Errorf("%s it is %+v, shown as %q (%v); want %s, %q", when, f, show, err, c.mime, c.show)
 				}
 			}
-			if kept := d.kept["a"]; kept.Name != "a b" || kept.MIME != c.mime || !bytes.Equal(kept.Data, c.data) {
-				t.Errorf("it keeps %q, %q, %d bytes", kept.Name, kept.MIME, len(kept.Data))
+			if kept := d.kept["a"]; kept.Message != 7 || kept.Name != "a b" || kept.MIME != c.mime || !bytes.Equal(kept.Data, c.data) {
+				t.Errorf("it keeps for message %d %q, %q, %d bytes", kept.Message, kept.Name, kept.MIME, len(kept.Data))
 			}
 		})
 	}

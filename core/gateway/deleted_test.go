@@ -210,3 +210,27 @@ func TestASummaryOfWhatIsDeletedIsDropped(t *testing.T) {
 		t.Errorf("no summary was made anew: the model was told %q", told)
 	}
 }
+
+// A platform may show a message for long after it was forgotten here: who replies to
+// it then brings nothing of it back.
+func TestAReplyToWhatWasForgottenQuotesNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.model.reply = func(context.Context, ports.ModelRequest) (ports.ModelReply, error) { return says("Noted.") }
+	w.start()
+	w.tell("my secret")
+	w.chat.forget(t, "ann", "in-1")
+	w.shown(2)
+	for i := range 2 {
+		m := said("ann", "and what of this?")
+		m.ReplyTo, m.Quote = "in-1", &ports.Quote{Text: "my secret", Name: "ann"}
+		w.chat.receive(t, m)
+		w.shown(3 + i)
+		w.settled()
+		if told := strings.Join(w.model.heard(), "|"); strings.Contains(told, "secret") || !strings.Contains(told, "and what of this?") {
+			t.Errorf("the model was told %q", told)
+		}
+		w.restart()
+	}
+	w.nowhere("secret")
+}

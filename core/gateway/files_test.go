@@ -8,6 +8,7 @@ import (
 	"image"
 	"image/png"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -230,4 +231,41 @@ func TestAStopIsHeardWhileAFileIsFetched(t *testing.T) {
 			t.Errorf("the model was asked %d times", n)
 		}
 	})
+}
+
+// What a person deletes takes its files along: by their id nobody reads them any more,
+// and no prompt tells of them.
+func TestAFileGoesWithItsMessage(t *testing.T) {
+	w, s := newShelf(t, true)
+	w.start()
+	s.sends(t, "what is it?", "p1", "notes")
+	w.shown(1)
+	w.settled()
+	_, text := w.lastAsked()
+	in := ports.Conversation{Channel: "chat", Chat: "ann"}
+	var ids []string
+	for _, m := range regexp.MustCompile(`kept as artifact "([^"]+)"`).FindAllStringSubmatch(text, -1) {
+		ids = append(ids, m[1])
+		if _, err := w.store.Read(t.Context(), in, m[1], 0, 100); err != nil {
+			t.Errorf("before: %v", err)
+		}
+	}
+	s.deletes(t, "ann", "in-1")
+	for i := range 2 {
+		s.sends(t, "and now?")
+		w.shown(i + 2)
+		w.settled()
+		if names, text := w.lastAsked(); len(names) > 0 || strings.Contains(text, "artifact") {
+			t.Errorf("the model was shown %q and told %q", names, text)
+		}
+		for _, id := range ids {
+			if _, err := w.store.Read(t.Context(), in, id, 0, 100); !ports.IsKind(err, ports.KindNotFound) {
+				t.Errorf("the artifact %s: %v", id, err)
+			}
+		}
+		w.restart()
+	}
+	if len(ids) != 2 {
+		t.Errorf("there were the artifacts %q", ids)
+	}
 }

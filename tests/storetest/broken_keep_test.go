@@ -200,6 +200,9 @@ func (s *flawed) Save(ctx context.Context, a ports.Artifact) error {
 			return nil
 		}
 	}
+	if s.has("keeps the files of what is deleted") {
+		a.Message = 0
+	}
 	s.artifacts = append(s.artifacts, a)
 	return s.Store.Save(ctx, a)
 }

@@ -155,6 +155,16 @@ func (s *flawed) ends(ctx context.Context, src ports.Source, b ports.Batch, rout
 // rename changes what a message is known by, as the flaw would have it.
 func (s *flawed) rename(m *ports.Message, src ports.Source, call, i int) {
 	switch s.flaw {
+	case "keeps quotes of what is deleted":
+		if m.Quote != nil {
+			m.ReplyTo += "#"
+		}
+	case "takes quotes of what is deleted":
+		s.mu.Lock()
+		if m.Quote != nil && s.forgot {
+			m.ReplyTo += "#"
+		}
+		s.mu.Unlock()
 	case "forgets what it saw":
 		m.Event = fmt.Sprint(m.Event, "#", call)
 	case "forgets what it saw in an earlier life":
@@ -268,6 +278,9 @@ func (s *flawed) looks(at *ports.Sight, first ports.Sight) {
 }
 
 func (s *flawed) obeys(at *ports.Sight, r *ports.Route) {
+	s.mu.Lock()
+	s.forgot = s.forgot || r.Forget
+	s.mu.Unlock()
 	switch s.flaw {
 	case "stores what is dropped":
 		if r.Drop {

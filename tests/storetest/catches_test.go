@@ -88,6 +88,10 @@ var earlierCatches = []catch{
 	{"earlier/two questions end at once", "ends one question of two", "q1 is"},
 	{"earlier/a redo stands in the place of what it undoes", "forgets what it undid", "the history is"},
 	{"earlier/what is deleted is gone in all its forms", "keeps what is deleted", "after it the work is"},
+	{"deleted/its files are gone with it", "keeps the files of what is deleted", "read the file of 1, which is deleted"},
+	{"deleted/no file comes after it", "keeps the files of what is deleted", "save a file of a message that is not there"},
+	{"deleted/nobody quotes it", "keeps quotes of what is deleted", "an answered reply to it quotes"},
+	{"deleted/nobody quotes it", "takes quotes of what is deleted", "route sees a quote of what is deleted"},
 	{"earlier/a turn knows who lost a message since", "forgets what the running turn lost", "know of [2 2 0]"},
 	{"earlier/a turn knows who lost a message since", "forgets what the turns lost", "know of [0 0 2]"},
 }

@@ -52,6 +52,7 @@ type past struct {
 	paid      map[int]bool  // steps whose usage is booked
 	extra     []ports.Spent // what a flaw books beside
 	dead      bool
+	forgot    bool // a message was deleted
 }
 
 func (b *bench) harness() Harness { return Harness{Open: b.open, Crash: b.crash} }

@@ -50,7 +50,7 @@ type Rule struct {
 
 // Rules are all the rules.
 func Rules() []Rule {
-	return slices.Concat(acceptRules(), earlierRules(), changeRules(), historyRules(), workRules(), deathRules(), questionRules(), outboxRules(),
+	return slices.Concat(acceptRules(), earlierRules(), deletedRules(), changeRules(), historyRules(), workRules(), deathRules(), questionRules(), outboxRules(),
 		leaseRules(), recordRules(), keepRules(), usageRules(), fateRules(), errorRules(), raceRules())
 }
 
