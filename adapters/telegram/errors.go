@@ -59,7 +59,7 @@ func (e *callError) Unwrap() []error {
 }
 
 // posting are the methods whose effect would be seen twice.
-var posting = []string{"sendMessage", "sendPhoto", "sendDocument", "sendVoice", "sendAudio", "sendVideo"}
+var posting = []string{"sendMessage", "sendPhoto", "sendDocument", "sendVoice", "sendAudio", "sendVideo", "sendAnimation"}
 
 // wrap gives a failed call its kind; nil stays nil. op ends with the method's name.
 func wrap(op string, err error) error {

@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"image"
+	"image/color"
+	"image/gif"
 	"io"
 	"log/slog"
 	"strconv"
@@ -74,11 +77,13 @@ func TestAFileIsPostedAsWhatItIs(t *testing.T) {
 		"audio/ogg":       {fake.Voice(1).Data, "voice"},
 		"audio/mpeg":      {fake.Audio("a", 1).Data, "audio"},
 		"video/mp4":       {fake.Video("a", 1).Data, "video"},
+		"image/gif":       {moving(t), "animation"},
 		"application/pdf": {[]byte("%PDF-1.7\x00\xff"), "document"},
 		"":                {[]byte("?"), "document"},
 		// What Telegram does not take as what it says it is.
 		"image/jpeg": {fake.Photo(2000, 10).Data, "document"},
 		"audio/mp4":  {[]byte("no sound"), "document"},
+		"image/webp": {[]byte("no picture"), "document"},
 	} {
 		t.Run(mime, func(t *testing.T) {
 			d := newDesk(t)
@@ -101,6 +106,17 @@ func TestAFileIsPostedAsWhatItIs(t *testing.T) {
 			}
 		})
 	}
+}
+
+// moving is a GIF with two frames.
+func moving(t *testing.T) []byte {
+	t.Helper()
+	frame := image.NewPaletted(image.Rect(0, 0, 20, 10), color.Palette{color.White, color.Black})
+	var b bytes.Buffer
+	if err := gif.EncodeAll(&b, &gif.GIF{Image: []*image.Paletted{frame, frame}, Delay: []int{10, 10}}); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
 }
 
 func TestAFileThatCannotBeReadIsNotPosted(t *testing.T) {

@@ -37,6 +37,8 @@ func wayOf(f ports.File) way {
 		if f.Size <= maxPhoto {
 			return way{"sendPhoto", "photo"}
 		}
+	case "image/gif":
+		return way{"sendAnimation", "animation"}
 	case "audio/ogg", "audio/opus":
 		return way{"sendVoice", "voice"}
 	case "audio/mpeg", "audio/mp4", "audio/x-m4a":

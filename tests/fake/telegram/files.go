@@ -26,7 +26,7 @@ const (
 // File is what people and the bot send each other.
 type File struct {
 	ID   string // file_id, given by the server
-	Kind string // photo, voice, audio, video, document; given by the server
+	Kind string // photo, voice, audio, video, animation, document; given by the server
 	Name string
 	MIME string
 	Data []byte
@@ -45,12 +45,13 @@ func (f *File) size() int64 { return max(f.Size, int64(len(f.Data))) }
 
 // media are the fields of a message that hold a file.
 type media struct {
-	Photo    []photoSize `json:"photo,omitempty"`
-	Voice    *voice      `json:"voice,omitempty"`
-	Audio    *audio      `json:"audio,omitempty"`
-	Video    *video      `json:"video,omitempty"`
-	Document *document   `json:"document,omitempty"`
-	file     *File
+	Photo     []photoSize `json:"photo,omitempty"`
+	Voice     *voice      `json:"voice,omitempty"`
+	Audio     *audio      `json:"audio,omitempty"`
+	Video     *video      `json:"video,omitempty"`
+	Animation *video      `json:"animation,omitempty"`
+	Document  *document   `json:"document,omitempty"`
+	file      *File
 }
 
 type fileIDs struct {
@@ -99,7 +100,7 @@ type document struct {
 func (s *Server) keep(kind string, f File) *File {
 	n := len(s.files) + 1
 	f.ID, f.Kind = fmt.Sprintf("AgACFake%s%04d", kind, n), kind
-	folder := map[string]string{"photo": "photos", "voice": "voice", "audio": "music", "video": "videos", "document": "documents"}[kind]
+	folder := map[string]string{"photo": "photos", "voice": "voice", "audio": "music", "video": "videos", "animation": "animations", "document": "documents"}[kind]
 	f.path = folder + "/file_" + strconv.Itoa(n)
 	if at := strings.LastIndexByte(f.Name, '.'); at >= 0 && !strings.ContainsAny(f.Name[at:], "/\\?#%") {
 		f.path += f.Name[at:]
@@ -119,7 +120,7 @@ func (s *Server) stored(id string) *File {
 }
 
 // mediaOf is how a message shows a file. A photo comes in two sizes, the small
-// one being a file of its own. s.mu is held.
+// one being a file of its own; an animation is a document too. s.mu is held.
 func (s *Server) mediaOf(f *File) media {
 	ids := func(f *File) fileIDs { return fileIDs{f.ID, "u" + f.ID[len("AgACFake"):], f.size()} }
 	m := media{file: f}
@@ -133,6 +134,9 @@ func (s *Server) mediaOf(f *File) media {
 		m.Audio = &audio{ids(f), named{f.Name, f.MIME}, f.Seconds}
 	case "video":
 		m.Video = &video{ids(f), named{f.Name, f.MIME}, f.Width, f.Height, f.Seconds}
+	case "animation":
+		m.Animation = &video{ids(f), named{f.Name, f.MIME}, f.Width, f.Height, f.Seconds}
+		m.Document = &document{ids(f), named{f.Name, f.MIME}}
 	default:
 		m.Document = &document{ids(f), named{f.Name, f.MIME}}
 	}
@@ -266,7 +270,19 @@ func checkUpload(kind string, f *File) *reply {
 		return no("fake telegram: audio that is neither MP3 nor M4A is shown as a document")
 	case kind == "video" && !mp4:
 		return no("fake telegram: a video that is not MPEG-4 is shown as a document")
+	case kind == "animation":
+		return checkAnimation(f, mp4)
 	}
+	return nil
+}
+
+func checkAnimation(f *File, mp4 bool) *reply {
+	c, format, err := image.DecodeConfig(bytes.NewReader(f.Data))
+	if !mp4 && (err != nil || format != "gif") {
+		a := badRequest("fake telegram: an animation that is neither GIF nor MPEG-4 is shown as a document")
+		return &a
+	}
+	f.Width, f.Height = max(c.Width, f.Width), max(c.Height, f.Height)
 	return nil
 }
 

@@ -194,6 +194,7 @@ func TestUploadsAreRefused(t *testing.T) {
 		"too flat":             {"photo", Photo(2100, 100).Data, nil, 400, "PHOTO_INVALID_DIMENSIONS"},
 		"voice that is none":   {"voice", []byte("RIFF"), nil, 400, "shown as a document"},
 		"audio that is none":   {"audio", []byte("OggS"), nil, 400, "shown as a document"},
+		"a GIF that is none":   {"animation", []byte("\x89PNG"), nil, 400, "shown as a document"},
 		"video that is none":   {"video", []byte("\x1aE\xdf\xa3"), nil, 400, "shown as a document"},
 		"caption too long":     {"document", []byte("x"), []string{"caption", strings.Repeat("😀", 513)}, 400, "caption is too long"},
 		"bad entities":         {"document", []byte("x"), []string{"caption", "x", "caption_entities", `[{"type":"bold","offset":0,"length":2}]`}, 400, "can't parse entities"},

@@ -41,6 +41,7 @@ var methods = table(
 	method{"sendDocument", with(toCaption, "document", "thumbnail", "disable_content_type_detection"), sendFile("document")},
 	method{"sendVoice", with(toCaption, "voice", "duration"), sendFile("voice")},
 	method{"sendAudio", with(toCaption, "audio", "duration", "performer", "title", "thumbnail"), sendFile("audio")},
+	method{"sendAnimation", with(toCaption, "animation", "duration", "width", "height", "thumbnail", "show_caption_above_media", "has_spoiler"), sendFile("animation")},
 	method{"sendVideo", with(toCaption, "video", "duration", "width", "height", "thumbnail", "cover", "start_timestamp",
 		"show_caption_above_media", "has_spoiler", "supports_streaming"), sendFile("video")},
 	method{"sendMediaGroup", with(toChat, "media", "disable_notification", "protect_content", "allow_paid_broadcast",
