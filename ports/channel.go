@@ -134,7 +134,7 @@ type Opener interface {
 
 // Uploader is an ability of a channel that posts files: it is Send for content that
 // has a File. A channel without it shows such content as its Text, which says what
-// the file is. open reads the file from its beginning; whoever opens it closes it.
+// the file is, or links to the file by means of its own. open reads the file from its beginning; whoever opens it closes it.
 type Uploader interface {
 	Upload(ctx context.Context, m Outgoing, open func(context.Context) (io.ReadCloser, error)) (MessageID, error)
 }

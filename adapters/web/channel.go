@@ -17,11 +17,14 @@ type Deps struct {
 	Feed    ports.Feed    // what the chats show
 	Records ports.Records // sessions
 	Log     *slog.Logger
+	// Files reads artifacts of a chat, as ports.Artifacts; nil: the chats have none.
+	Files func(ctx context.Context, chat, id string, offset, limit int64) (ports.Artifact, error)
 }
 
 // Channel is the web chat. Safe for many goroutines.
 type Channel struct {
 	feed     ports.Feed
+	files    func(ctx context.Context, chat, id string, offset, limit int64) (ports.Artifact, error)
 	log      *slog.Logger
 	sessions sessions
 	hub      *hub
@@ -56,6 +59,7 @@ func New(cfg Config, deps Deps) (*Channel, error) {
 	}
 	c := &Channel{
 		feed:     deps.Feed,
+		files:    deps.Files,
 		log:      deps.Log,
 		sessions: sessions{records: deps.Records},
 		hub:      newHub(),

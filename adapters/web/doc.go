@@ -9,6 +9,9 @@
 // conversation, named as the person is. What the core does not let in is not
 // kept, and nobody may post without limit, so strangers cannot fill the disk.
 //
+// A file of a conversation is a link, below what is said of it, that is good for the
+// person of the conversation alone; pictures show.
+//
 // Doubles are dropped on both ways: a message's event is made from the id that
 // the page gave it, and a delivery's nonce is the nonce of its feed item, so
 // that it shows once however often it is sent.

@@ -25,6 +25,7 @@ func (c *Channel) routes() http.Handler {
 	mux.HandleFunc("POST /api/messages", c.postMessage)
 	mux.HandleFunc("POST /api/press", c.postPress)
 	mux.HandleFunc("GET /api/stream", c.getStream)
+	mux.HandleFunc("GET "+filesPath+"{id}", c.getFile)
 	mux.HandleFunc("GET /assets/{release}/{name}", c.pages.asset)
 
 	// By Sec-Fetch-Site, else by Origin against Host. A request with neither

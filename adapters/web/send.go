@@ -14,8 +14,8 @@ import (
 // sendNonce sets the nonces of sends apart from those of people's messages.
 const sendNonce = "s:"
 
-// Send appends the message to the chat's feed. The same nonce again shows nothing
-// new and gives the same id.
+// Send appends the message to the chat's feed, with a link to its file. The same nonce
+// again shows nothing new and gives the same id.
 func (c *Channel) Send(ctx context.Context, m ports.Outgoing) (ports.MessageID, error) {
 	if m.In.Chat == "" {
 		return "", ports.Errorf(ports.KindInvalid, "web send", "the conversation names no chat")
@@ -117,15 +117,21 @@ func (c *Channel) posted(ctx context.Context, chat string, seq int64) error {
 
 func outgoing(kind string, content ports.Content) (entry, error) {
 	e := entry{Kind: kind, Choices: content.Choices}
-	if len(content.Body) == 0 {
+	switch {
+	case len(content.Body) > 0:
+		var b body
+		if err := json.Unmarshal(content.Body, &b); err != nil {
+			return entry{}, ports.Errorf(ports.KindInvalid, "web body", "not made by this channel: %w", err)
+		}
+		e.HTML = b.HTML
+	case content.File != nil:
+		e.HTML = markdown.HTML(content.Text)
+	default:
 		e.Text = content.Text
-		return e, nil
 	}
-	var b body
-	if err := json.Unmarshal(content.Body, &b); err != nil {
-		return entry{}, ports.Errorf(ports.KindInvalid, "web body", "not made by this channel: %w", err)
+	if content.File != nil {
+		e.HTML += linkTo(*content.File)
 	}
-	e.HTML = b.HTML
 	return e, nil
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
@@ -30,7 +31,10 @@ var (
 		"telegram": logged[ports.ChannelPort](telegram.New),
 		"discord":  logged[ports.ChannelPort](discord.New),
 		"web": build(func(c web.Config, p parts) (ports.ChannelPort, error) {
-			return web.New(c, web.Deps{Feed: p.store.Feed(p.name), Records: p.store, Log: p.log})
+			files := func(ctx context.Context, chat, id string, offset, limit int64) (ports.Artifact, error) {
+				return p.store.Read(ctx, ports.Conversation{Channel: p.name, Chat: chat}, id, offset, limit)
+			}
+			return web.New(c, web.Deps{Feed: p.store.Feed(p.name), Records: p.store, Files: files, Log: p.log})
 		}),
 	}
 	models = map[string]factory[ports.ModelPort]{
