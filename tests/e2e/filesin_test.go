@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode"
@@ -135,6 +136,45 @@ func TestAFileThatCannotBeHadIsToldOf(t *testing.T) {
 				r.dc.Mend(message)
 				r.dc.Mend(cdn)
 			}
+		}
+	})
+}
+
+// Who deletes a message has its file deleted too: the model reads it no more, and what
+// a later reply quotes of the message is not told.
+func TestAFileIsDeletedWithItsMessage(t *testing.T) {
+	t.Parallel()
+	onBothPlatforms(t, "", "", func(t *testing.T, r *filesRig) {
+		id := r.send("read it: swordfish", telegram.Document("secret.txt", "text/plain", []byte("the password is swordfish")))
+		question := r.answered()
+		if result, _ := r.v.told(); !strings.Contains(result, "the password is swordfish") {
+			t.Fatalf("read_artifact gave the model %q", result)
+		}
+		artifact := toldArtifact.FindStringSubmatch(question.Text)[1]
+		if r.tg != nil {
+			to, err := strconv.Atoi(id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.onTG.Reply(to, "/forget")
+			eventually(t, answerWithin, "it is forgotten", func() error {
+				if list := r.shows(); !strings.Contains(list[len(list)-1].Text, "I have forgotten that message.") {
+					return fmt.Errorf("the chat shows %v", list)
+				}
+				return nil
+			})
+			r.onTG.Reply(to, "what was that?") // the platform still has it
+		} else {
+			r.onDC.Delete(r.onDC.DM(), id)
+			r.send("what was that?")
+		}
+		r.answered()
+		r.ask(`call read_artifact {"id": ` + quoted(artifact) + `}`)
+		if result, _ := r.v.told(); !strings.Contains(result, "This conversation has no artifact") {
+			t.Errorf("read_artifact gave the model %q", result)
+		}
+		if told := r.v.everything(); strings.Contains(told, "swordfish") || strings.Contains(told, "secret.txt") {
+			t.Errorf("the model was told %q", told)
 		}
 	})
 }

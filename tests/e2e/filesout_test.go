@@ -4,11 +4,15 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/base64"
+	"image"
+	"image/color"
+	"image/gif"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
 
+	"dragoman/tests/fake/model"
 	"dragoman/tests/fake/telegram"
 )
 
@@ -17,10 +21,26 @@ const bulkName = "bulk.bin"
 
 func bulk() []byte { return bytes.Repeat([]byte("bulk\x00\xff"), 11<<20/6) }
 
-// serveBulk is the test binary as an MCP server whose tool gives that file.
+// moving is a picture with two frames.
+func moving() []byte {
+	frame := image.NewPaletted(image.Rect(0, 0, 20, 10), color.Palette{color.White, color.Black})
+	var b bytes.Buffer
+	if err := gif.EncodeAll(&b, &gif.GIF{Image: []*image.Paletted{frame, frame}, Delay: []int{10, 10}}); err != nil {
+		panic(err) // of a picture of ours
+	}
+	return b.Bytes()
+}
+
+// serveBulk is the test binary as an MCP server whose tools give them.
 func serveBulk() {
-	tools := []any{map[string]any{"name": "bulk", "inputSchema": map[string]any{"type": "object"}}}
-	serveMCP("bulk", tools, func(string) any {
+	var tools []any
+	for _, name := range []string{"bulk", "moving"} {
+		tools = append(tools, map[string]any{"name": name, "inputSchema": map[string]any{"type": "object"}})
+	}
+	serveMCP("bulk", tools, func(name string) any {
+		if name == "moving" {
+			return map[string]any{"content": []any{map[string]any{"type": "image", "mimeType": "image/gif", "data": moving()}}}
+		}
 		return map[string]any{"content": []any{map[string]any{"type": "resource",
 			"resource": map[string]any{"uri": "file:///tmp/" + bulkName, "mimeType": "application/x-bulk", "blob": bulk()}}}}
 	})
@@ -104,4 +124,42 @@ func TestAFileThatIsTooLargeToPostIsToldOf(t *testing.T) {
 		r.ask("and now?")
 		r.behind(0)
 	})
+}
+
+func TestAMovingPictureMoves(t *testing.T) {
+	t.Parallel()
+	onBothPlatforms(t, "", standInServer("E2E_BULK"), func(t *testing.T, r *filesRig) {
+		r.ask("call own__moving {}")
+		picture := r.behind(1)[0]
+		if kind := map[bool]string{true: "animation", false: "image/gif"}[r.tg != nil]; picture.Kind != kind || picture.Name != "moving.gif" || !bytes.Equal(picture.Data, moving()) {
+			t.Errorf("it came as a %s, %q, of %d bytes", picture.Kind, picture.Name, len(picture.Data))
+		}
+	})
+}
+
+// The page of the web chat shows a picture, and links to a file, behind the login.
+func TestTheWebChatShowsWhatAToolGives(t *testing.T) {
+	t.Parallel()
+	v := new(viewer)
+	m := model.New(model.Options{Answer: v.answer})
+	t.Cleanup(m.Close)
+	g := startGateway(t, `{"listen": "${LISTEN}", "models": {"main": {"type": "openai", "base_url": `+quoted(m.URL())+`, "model": "gpt-4o", "api_key": "k"}},
+		"channels": {"web": {"type": "web"}}, "tools": {"default": "allow"}`+everythingServer(t)+`}`)
+	link := g.WaitLine(`http://\S+/login\?code=\S+`, answerWithin)[0]
+	b := newBrowser(t, 1280, 800)
+	b.open(link)
+	b.shows("You are this bot's admin")
+	b.say("call ref__get-tiny-image {}")
+	b.until("the picture shows", `(document.querySelector("#log a.file[download='get-tiny-image.png'] img")?.naturalWidth ?? 0) > 0`)
+	b.picture("web-picture")
+	b.say(`call ref__get-resource-reference {"resourceType": "Blob", "resourceId": 7}`)
+	b.until("the file is linked", `!!document.querySelector("#log a.file[download='7.txt']")`)
+	path := eval[string](b, `document.querySelector("#log a.file[download='7.txt']").getAttribute("href")`)
+	data := eval[string](b, `(() => { const r = new XMLHttpRequest(); r.open("GET", `+quoted(path)+`, false); r.send(); return r.responseText })()`)
+	if !strings.HasPrefix(data, "Resource 7: This is a base64 blob") {
+		t.Errorf("the file holds %q", data)
+	}
+	if status, err := g.status(path); err != nil || status != http.StatusUnauthorized {
+		t.Errorf("without a login it is %d (%v)", status, err)
+	}
 }

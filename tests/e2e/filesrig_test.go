@@ -135,9 +135,9 @@ func standInServer(variable string) string {
 	return `, "mcp_servers": {"own": {"command": ` + quoted(os.Args[0]) + `, "env": {` + quoted(variable) + `: "1"}}}`
 }
 
-// send posts files of the person with a text, together; on Discord a file without a
-// name gets one.
-func (r *filesRig) send(text string, files ...*telegram.File) {
+// send posts files of the person with a text, together, and gives the id of the
+// message, or of the first; on Discord a file without a name gets one.
+func (r *filesRig) send(text string, files ...*telegram.File) string {
 	switch {
 	case r.dc != nil:
 		p := discord.Post{Text: text}
@@ -152,14 +152,13 @@ func (r *filesRig) send(text string, files ...*telegram.File) {
 			}
 			p.Files = append(p.Files, discord.File{Name: name, Type: f.MIME, Content: data})
 		}
-		r.onDC.Post(r.onDC.DM(), p)
+		return r.onDC.Post(r.onDC.DM(), p)
 	case len(files) > 1:
-		r.onTG.Album(telegram.Post{Text: text}, files...)
+		return fmt.Sprint(r.onTG.Album(telegram.Post{Text: text}, files...)[0])
 	case len(files) == 1:
-		r.onTG.Post(telegram.Post{Text: text, File: files[0]})
-	default:
-		r.onTG.Say(text)
+		return fmt.Sprint(r.onTG.Post(telegram.Post{Text: text, File: files[0]}))
 	}
+	return fmt.Sprint(r.onTG.Say(text))
 }
 
 // shows is what the bot has posted.
@@ -189,8 +188,14 @@ func (r *filesRig) shows() []posted {
 // question.
 func (r *filesRig) ask(text string, files ...*telegram.File) model.Message {
 	r.t.Helper()
-	r.asked++
 	r.send(text, files...)
+	return r.answered()
+}
+
+// answered waits for the answer to what was sent.
+func (r *filesRig) answered() model.Message {
+	r.t.Helper()
+	r.asked++
 	want := fmt.Sprintf("answer %d", r.asked)
 	eventually(r.t, answerWithin, want, func() error {
 		for _, p := range r.shows() {
