@@ -122,6 +122,7 @@ type CallResult struct {
 	Text       string          `json:"text"`
 	Blocks     []Block         `json:"blocks,omitempty"` // images and audio, for models that take them
 	Files      []File          `json:"files,omitempty"`  // pictures, recordings and files: the person gets them behind the answer
+	Links      []Block         `json:"links,omitempty"`  // into the web: the person gets those that the answer does not name
 	NeedsInput *NeedsInput     `json:"needs_input,omitempty"`
 	Structured json.RawMessage `json:"-"`
 	Content    []Block         `json:"-"` // all of it, for an admin's call

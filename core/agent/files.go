@@ -335,25 +335,41 @@ func inWords(list []ports.Entry) []ports.Entry {
 	return replaceBlocks(list, func(_, _ int, b ports.Block) (ports.Block, string) { return b, textShownBefore })
 }
 
-// filesMost is how many files of tools a turn posts behind its answer: the last ones.
+// filesMost is how many files of tools, and how many links, a turn posts behind its
+// answer: the last ones.
 const filesMost = 10
 
-// deliverFiles adds what tools gave the person to the next commit, behind the answer.
-func (t *turn) deliverFiles() {
+// deliverFiles adds what tools gave the person to the next commit, behind the answer:
+// the links that it does not name, and the files.
+func (t *turn) deliverFiles(answer string) {
 	var list []ports.File
+	var links []string
 	for _, s := range t.steps {
 		var b resultBody
 		if s.Kind == ports.StepResult && read(s, &b) == nil && b.Outcome == ports.CallOK {
 			list = append(list, b.Files...)
+			for _, l := range b.Links {
+				if line := "- " + label.Link(l.Name, l.URI); !strings.Contains(answer, l.URI) && !slices.Contains(links, line) {
+					links = append(links, line)
+				}
+			}
 		}
 	}
-	answered := t.taken[len(t.taken)-1].Message
+	if len(links) > 0 {
+		t.deliverBehind("l0", ports.Content{Text: strings.Join(links[max(0, len(links)-filesMost):], "\n")})
+	}
 	for i, f := range list[max(0, len(list)-filesMost):] {
-		for k, part := range t.render(t.lease.In, ports.Content{Text: label.Markdown(f), File: &f}) {
-			id := fmt.Sprintf("%s/f%d/%d", t.id, i, k)
-			t.pending.Deliveries = append(t.pending.Deliveries, ports.Delivery{ID: id,
-				Out: ports.Outgoing{In: t.lease.In, Content: part, Nonce: id, Reply: answered.Reply}})
-		}
+		t.deliverBehind(fmt.Sprint("f", i), ports.Content{Text: label.Markdown(f), File: &f})
+	}
+}
+
+// deliverBehind adds a message behind the answer to the next commit.
+func (t *turn) deliverBehind(name string, c ports.Content) {
+	answered := t.taken[len(t.taken)-1].Message
+	for k, part := range t.render(t.lease.In, c) {
+		id := fmt.Sprintf("%s/%s/%d", t.id, name, k)
+		t.pending.Deliveries = append(t.pending.Deliveries, ports.Delivery{ID: id,
+			Out: ports.Outgoing{In: t.lease.In, Content: part, Nonce: id, Reply: answered.Reply}})
 	}
 }
 

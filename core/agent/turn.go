@@ -201,7 +201,7 @@ func (t *turn) finish(ctx context.Context, end ending) error {
 		t.deliver(strconv.Itoa(len(t.steps)), ports.Content{Text: end.text}, "")
 	}
 	if end.outcome == ports.OutcomeAnswered {
-		t.deliverFiles()
+		t.deliverFiles(end.text)
 	}
 	t.add(ports.StepFinal, 0, final)
 	return t.commit(ctx, func(ctx context.Context, c ports.Change) error { return t.store.Finish(ctx, t.lease, c, end.outcome) })

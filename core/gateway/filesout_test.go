@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"testing"
 
 	"dragoman/ports"
@@ -24,6 +25,46 @@ func (g *gallery) Upload(ctx context.Context, m ports.Outgoing, open func(contex
 	}
 	m.Content.Text = fmt.Sprintf("%s %s %d bytes: %s", m.Content.File.Name, m.Content.File.MIME, len(data), m.Content.Text)
 	return g.Send(ctx, m)
+}
+
+// What a tool links to on the web is below the answer, unless the answer says it: the
+// model is not the only one who is to know.
+func TestLinksThatTheAnswerDoesNotNameStandBelowIt(t *testing.T) {
+	for what, c := range map[string]struct {
+		answer string
+		links  int
+		want   []string
+	}{
+		"none is named": {"It is known.", 2, []string{"It is known.", "- [page 0](https://example.org/0)\n- [page 1](https://example.org/1)"}},
+		"one is named":  {"See https://example.org/0.", 2, []string{"See https://example.org/0.", "- [page 1](https://example.org/1)"}},
+		"a list":        {"There are many.", 6, []string{"There are many."}},
+	} {
+		t.Run(what, func(t *testing.T) {
+			w := newWorld(t)
+			var result ports.ToolResult
+			for i := range c.links {
+				result.Content = append(result.Content, ports.Block{Kind: ports.BlockLink, URI: fmt.Sprint("https://example.org/", i), Name: fmt.Sprint("page ", i)})
+			}
+			w.tools.results = map[string]ports.ToolResult{"read_a": result}
+			w.model.reply = func(ctx context.Context, r ports.ModelRequest) (ports.ModelReply, error) {
+				if r.Entries[len(r.Entries)-1].Role == ports.RoleTool {
+					return says(c.answer)
+				}
+				return calls("srv__read_a")(ctx, r)
+			}
+			w.start()
+			w.chat.say(t, "ann", "search")
+			w.shown(len(c.want))
+			w.settled()
+			if got := w.chat.texts(); !slices.Equal(got, c.want) {
+				t.Errorf("the chat shows %q, want %q", got, c.want)
+			}
+			w.end()
+			for _, rec := range w.recordings() {
+				replayed(t, rec, 0)
+			}
+		})
+	}
 }
 
 func TestThePictureOfAToolIsPostedOnceBehindTheAnswer(t *testing.T) {

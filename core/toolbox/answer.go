@@ -25,6 +25,9 @@ const (
 	blocksMax = 4 << 20
 	// artifactsMax bounds how many artifacts one result leaves behind.
 	artifactsMax = 20
+	// linksMax is how many links a person is given of a result: one with more is a list
+	// of what there is.
+	linksMax = 5
 )
 
 // answer is a tool's result on its way into words for the model.
@@ -167,6 +170,23 @@ func (a *answer) artifact(ctx context.Context, b ports.Block, mediaType string) 
 // its text.
 func (a *answer) offers(b ports.Block) bool {
 	return !a.failed && a.call.Turn != "" && slices.Contains([]ports.BlockKind{ports.BlockImage, ports.BlockAudio, ports.BlockResource, ports.BlockLink}, b.Kind)
+}
+
+// links are those of a result that a person can open.
+func (a *answer) links(r ports.ToolResult) (list []ports.Block) {
+	n := 0
+	for _, b := range r.Content {
+		if b.Kind != ports.BlockLink {
+			continue
+		}
+		if n++; n > linksMax || a.failed || a.call.Turn == "" {
+			return nil
+		}
+		if u, err := url.Parse(b.URI); err == nil && u.Host != "" && (u.Scheme == "https" || u.Scheme == "http") {
+			list = append(list, ports.Block{Kind: ports.BlockLink, URI: u.String(), Name: label.Name(b.Name)})
+		}
+	}
+	return list
 }
 
 // offer has the person get what the model is shown.

@@ -231,9 +231,18 @@ func TestThePersonGetsThePicturesAndFilesOfAResult(t *testing.T) {
 	if want := []string{"t.png image/png", "a report.pdf application/pdf", "off.txt text/plain", "data.gz application/gzip"}; !slices.Equal(names, want) {
 		t.Errorf("the person gets %q, want %q", names, want)
 	}
+	if want := []ports.Block{{Kind: ports.BlockLink, URI: "https://example.org", Name: "a link"}}; !slices.EqualFunc(got.Links, want, func(a, b ports.Block) bool { return a.URI == b.URI && a.Name == b.Name }) {
+		t.Errorf("the person gets the links %+v, want %+v", got.Links, want)
+	}
 	r.IsError = true
-	if got := newTrial(t, Config{}, "", r).call(); len(got.Files) > 0 {
-		t.Errorf("of a call that failed the person gets %+v", got.Files)
+	if got := newTrial(t, Config{}, "", r).call(); len(got.Files)+len(got.Links) > 0 {
+		t.Errorf("of a call that failed the person gets %+v and %+v", got.Files, got.Links)
+	}
+	for n, want := range map[int]int{linksMax: linksMax, linksMax + 1: 0} {
+		r := ports.ToolResult{Content: slices.Repeat([]ports.Block{{Kind: ports.BlockLink, URI: "HTTPS://example.org/a b"}}, n)}
+		if got := newTrial(t, Config{}, "", r).call().Links; len(got) != want || want > 0 && got[0].URI != "https://example.org/a%20b" {
+			t.Errorf("of %d links the person gets %+v", n, got)
+		}
 	}
 }
 

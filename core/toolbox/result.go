@@ -47,7 +47,7 @@ func (b *Toolbox) result(ctx context.Context, t *tool, c ports.ToolCall, r ports
 	a := b.newAnswer(c)
 	a.failed = r.IsError
 	out.Text = a.text(ctx, r)
-	out.Blocks, out.Files = a.blocks, a.files
+	out.Blocks, out.Files, out.Links = a.blocks, a.files, a.links(r)
 	if r.IsError {
 		out.Outcome = ports.CallToolError
 	} else if faults := b.outputFaults(t, c, r); faults != "" {

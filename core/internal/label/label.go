@@ -1,5 +1,6 @@
-// Package label says of a file what it is called and how large it is. What it gives is
-// one line of characters that can be seen: names come from people and from servers.
+// Package label says of a file what it is called and how large it is, and of a link
+// where it leads. What it gives is one line of characters that can be seen: names come
+// from people and from servers.
 package label
 
 import (
@@ -57,6 +58,12 @@ func shorter(s string) string {
 func Markdown(f ports.File) string {
 	name := strings.ReplaceAll(cmp.Or(f.Name, "file"), "`", "'")
 	return fmt.Sprintf("`%s` (%s, %s)", name, cmp.Or(f.MIME, "a file"), size(f.Size))
+}
+
+// Link is a link as Markdown. The URI is one that url.URL wrote.
+func Link(name, uri string) string {
+	name = strings.NewReplacer("[", "(", "]", ")", "`", "'", `\`, "/").Replace(cmp.Or(name, uri))
+	return fmt.Sprintf("[%s](%s)", name, strings.NewReplacer("(", "%28", ")", "%29").Replace(uri))
 }
 
 func size(bytes int64) string {

@@ -55,6 +55,20 @@ func TestALongNameKeepsItsEnd(t *testing.T) {
 	}
 }
 
+func TestALinkIsOneWhateverItsName(t *testing.T) {
+	t.Parallel()
+	for want, link := range map[string][2]string{
+		"[a page](https://example.org/a)":                            {"a page", "https://example.org/a"},
+		"[(x)(javascript:1) 'y/](https://example.org/%28b%29)":       {"[x](javascript:1) `y\\", "https://example.org/(b)"},
+		"[https://example.org/(b)](https://example.org/%28b%29?a=b)": {"https://example.org/(b)", "https://example.org/(b)?a=b"},
+		"[https://example.org](https://example.org)":                 {"", "https://example.org"},
+	} {
+		if got := Link(link[0], link[1]); got != want {
+			t.Errorf("it says %q, want %q", got, want)
+		}
+	}
+}
+
 func TestALineAboutAFileHasItsNameTypeAndSize(t *testing.T) {
 	t.Parallel()
 	for want, f := range map[string]ports.File{
