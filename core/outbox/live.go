@@ -202,6 +202,9 @@ func (v *Live) wait() time.Duration {
 // fast as it grows, and the line of what runs. It reports false where that has to
 // be tried again.
 func (v *Live) tell(text, line string) (done bool) {
+	if v.wait() > 0 { // something was written meanwhile: nothing was shown, and no pause of ours begins
+		return false
+	}
 	if len(text) > shownMax {
 		text = strings.ToValidUTF8(text[:shownMax], "")
 	}
@@ -214,9 +217,6 @@ func (v *Live) tell(text, line string) (done bool) {
 	}
 	if v.drafter != nil {
 		return strings.TrimSpace(text) == "" || v.show(func(ctx context.Context) error { return v.drafter.Draft(ctx, v.in, text) })
-	}
-	if v.wait() > 0 {
-		return false
 	}
 	done, err := v.preview.show(text)
 	if err != nil {

@@ -140,3 +140,16 @@ func TestAGroupKeepsRoomForItsAnswers(t *testing.T) {
 		}
 	})
 }
+
+// A preview whose place was taken by typing is shown as soon as there is one, and
+// not after the pause between two edits.
+func TestAPreviewThatHadToWaitIsNotPutOffAsAnEditIs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := drafts(t, ports.Traits{EditEvery: 4 * time.Second, ShowEvery: time.Second, Drafts: ports.DraftsNowhere})
+		v := s.live(ports.Preview{})
+		v.Text("It")
+		time.Sleep(3 * time.Second)
+		v.Close()
+		s.want("300ms typing", "1.4s send It …", "1.4s stored t/0/preview as 55")
+	})
+}
