@@ -96,7 +96,15 @@ func (c *Channel) Send(ctx context.Context, m ports.Outgoing) (ports.MessageID, 
 	}
 	send := func(ctx context.Context, at target) error {
 		p.target, p.Reply = at.posting(), replyTo(at, m.ReplyTo)
-		return c.api.post(ctx, p.method("sendMessage", "sendRichMessage"), sendTimeout, p, &posted)
+		post := func() error {
+			return c.api.post(ctx, p.method("sendMessage", "sendRichMessage"), sendTimeout, p, &posted)
+		}
+		err := post()
+		if p.Reply != nil && isReplyRefused(err) {
+			p.Reply, m.ReplyTo = nil, ""
+			err = post()
+		}
+		return err
 	}
 	at := to
 	err = c.try(m.Content, to.Chat, m.Nonce, func(f form) (err error) {

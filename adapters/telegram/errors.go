@@ -224,6 +224,16 @@ func isUnchanged(err error) bool {
 // The Bot API tells by its description only what is wrong with entities.
 var misformatted = []string{"entit", "wrong http url", "unsupported url", "invalid url"}
 
+// replyRefused is how Telegram says that a message cannot be replied to. It is asked
+// to post all the same, and says so in some cases nevertheless.
+var replyRefused = []string{"message to be replied not found", "replied message not found", "reply message not found", "reply_message_id_invalid"}
+
+// isReplyRefused: the message that is answered is what is refused. Nothing was posted.
+func isReplyRefused(err error) bool {
+	var api *apiError
+	return errors.As(err, &api) && api.Code == http.StatusBadRequest && says(api.Description, replyRefused)
+}
+
 // isMisformatted: it is the formatting of a text that is refused. Nothing was
 // posted then, and the same text without it may be.
 func isMisformatted(err error) bool {

@@ -23,6 +23,6 @@
 //
 // Tests act as people through [User] and [Group], look through [Server.Sent] and
 // [Server.Transcript], and break things through [Server.Fail], [Server.Flood], [Server.Begin],
-// [Server.Delay], [Server.Cut], [Server.Break], [Server.Lose] and [Server.Hang]. The state lives in the test's
+// [Server.Delay], [Server.Cut], [Server.Break], [Server.Drop], [Server.Lose] and [Server.Hang]. The state lives in the test's
 // own process, so it outlives a gateway that is killed.
 package telegram

@@ -35,10 +35,11 @@ type fault struct {
 	cut      bool
 	half     bool // cut comes in the middle of the answer
 	hang     bool
+	drop     bool
 }
 
 // Fail makes the next times calls of a method (as Telegram spells it) do nothing
-// but answer r; times < 0 means all. It replaces what Fail, Cut, Break,
+// but answer r; times < 0 means all. It replaces what Fail, Cut, Break, Drop,
 // Lose and Hang set for the method before. The method "file" is the download of a file.
 func (s *Server) Fail(method string, times int, r Response) {
 	s.setFault(method, &fault{times: times, response: &r})
@@ -53,6 +54,9 @@ func (s *Server) Cut(method string, times int) { s.setFault(method, &fault{times
 func (s *Server) Break(method string, times int) {
 	s.setFault(method, &fault{times: times, cut: true, half: true})
 }
+
+// Drop makes the next times calls of a method do nothing and closes their connection.
+func (s *Server) Drop(method string, times int) { s.setFault(method, &fault{times: times, drop: true}) }
 
 // Lose makes the next times calls of a method take effect and be answered with r,
 // as a proxy in between does.

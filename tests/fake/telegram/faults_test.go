@@ -28,6 +28,13 @@ func TestFaults(t *testing.T) {
 	if n := len(s.Sent(7)); n != 2 {
 		t.Errorf("%d messages, want 2: a cut call takes effect", n)
 	}
+	s.Drop("sendMessage", 1)
+	if a, err := send(t.Context()); err == nil {
+		t.Errorf("a dropped call got %+v", a)
+	}
+	if n := len(s.Sent(7)); n != 2 {
+		t.Errorf("%d messages, want 2: a dropped call has no effect", n)
+	}
 	s.Hang("sendMessage", 1)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
@@ -37,8 +44,8 @@ func TestFaults(t *testing.T) {
 	if n := len(s.Sent(7)); n != 2 {
 		t.Errorf("%d messages, want 2: a hanging call has no effect", n)
 	}
-	if n := s.Calls("sendMessage"); n != 5 {
-		t.Errorf("%d calls counted, want 5", n)
+	if n := s.Calls("sendMessage"); n != 6 {
+		t.Errorf("%d calls counted, want 6", n)
 	}
 }
 

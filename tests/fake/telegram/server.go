@@ -236,6 +236,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, m method, p param
 		s.pause(ctx, -1)
 		cut(w)
 		return
+	case f.drop:
+		cut(w)
+		return
 	case f.response != nil && !f.late:
 		f.response.write(w)
 		return
