@@ -21,12 +21,14 @@ func slow(t testing.TB, pieces int, pace time.Duration) *model.Server {
 	return m
 }
 
-// onTelegram is a gateway between a fake Telegram and a model, with more keys of the channel.
+// onTelegram is a gateway between a fake Telegram and a model, with more keys of the
+// channel. It does not wait for the disk, which on a busy machine takes longer than
+// what is looked at.
 func onTelegram(t testing.TB, tg *telegram.Server, m *model.Server, more string) *gateway {
 	t.Helper()
 	t.Cleanup(tg.Close)
 	return startGateway(t, `{
-	"listen": "${LISTEN}",
+	"listen": "${LISTEN}", "store": {"type": "sqlite", "sync": "normal"},
 	"models": {"main": {"type": "openai", "base_url": `+quoted(m.URL())+`, "model": "m"}},
 	"channels": {"tg": {"type": "telegram", "token": `+quoted(tg.Token())+`, "api_url": `+quoted(tg.URL())+more+`}},
 	"access": {"mode": "open", "groups": "all", "rate": ""},
