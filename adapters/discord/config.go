@@ -2,10 +2,16 @@ package discord
 
 import (
 	"net/url"
+	"regexp"
 	"strings"
 
 	"dragoman/ports"
 )
+
+const discordURL = "https://discord.com"
+
+// botToken is what tokens of Discord's own look like.
+var botToken = regexp.MustCompile(`^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$`)
 
 // Config of a Discord channel.
 type Config struct {
@@ -23,8 +29,8 @@ func (c Config) base() (string, error) {
 		return "", ports.Errorf(ports.KindInvalid, op, "api_url is not an http or https URL")
 	}
 	token := c.Token.Reveal()
-	if token == "" || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return "", ports.Errorf(ports.KindInvalid, op, "token is not one that Discord gives")
+	if strings.TrimRight(c.APIURL, "/") == discordURL && !botToken.MatchString(token) || token == "" || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return "", ports.Errorf(ports.KindInvalid, op, "token is not one of a bot (must be three parts with dots between them, as \"Reset Token\" under Bot shows it, and nothing before it)")
 	}
 	return strings.TrimRight(c.APIURL, "/") + "/api/v10", nil
 }

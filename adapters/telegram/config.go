@@ -1,7 +1,9 @@
 package telegram
 
 import (
+	"net/netip"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -9,6 +11,9 @@ import (
 )
 
 const telegramURL = "https://api.telegram.org"
+
+// botToken is what tokens of Telegram's own look like: the bot's id and a key.
+var botToken = regexp.MustCompile(`^[0-9]+:[A-Za-z0-9_-]+$`)
 
 // webhookPorts are those that Telegram goes to
 // (https://core.telegram.org/bots/api#setwebhook); "" is 443.
@@ -32,8 +37,8 @@ func (c Config) base() (string, error) {
 		return "", ports.Errorf(ports.KindInvalid, op, "api_url is not an http or https URL")
 	}
 	token := c.Token.Reveal()
-	if token == "" || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(`/?#%\"`, r) }) {
-		return "", ports.Errorf(ports.KindInvalid, op, "token is not one that @BotFather gives")
+	if c.official() && !botToken.MatchString(token) || token == "" || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(`/?#%\"`, r) }) {
+		return "", ports.Errorf(ports.KindInvalid, op, "token is not one that @BotFather gives (must be like 123456789:AAE…)")
 	}
 	if c.Mode != "poll" && c.Mode != "webhook" {
 		return "", ports.Errorf(ports.KindInvalid, op, "mode must be poll or webhook")
@@ -46,17 +51,28 @@ func (c Config) base() (string, error) {
 func (c Config) checkWebhook() error {
 	const op = "telegram config"
 	if c.Webhook == "" {
-		return ports.Errorf(ports.KindInvalid, op, "mode webhook needs webhook_url, or a public_url that leads here")
+		return ports.Errorf(ports.KindInvalid, op, "is \"webhook\", and nothing says where Telegram reaches this gateway (it needs webhook_url, or public_url)")
 	}
 	u, err := url.Parse(c.Webhook)
 	switch {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.Fragment != "":
 		return ports.Errorf(ports.KindInvalid, op, "webhook_url is not an http or https URL")
-	case strings.TrimRight(c.APIURL, "/") != telegramURL:
+	case !c.official():
 	case u.Scheme != "https":
 		return ports.Errorf(ports.KindInvalid, op, "webhook_url must be https: Telegram takes nothing else")
 	case !slices.Contains(webhookPorts, u.Port()):
 		return ports.Errorf(ports.KindInvalid, op, "webhook_url must be on port 443, 80, 88 or 8443: Telegram goes to no other")
+	case isInside(u.Hostname()):
+		return ports.Errorf(ports.KindInvalid, op, "webhook_url must lead here from outside: Telegram does not reach %s", u.Hostname())
 	}
 	return nil
+}
+
+// official: it is Telegram's own server, and not one of somebody's own.
+func (c Config) official() bool { return strings.TrimRight(c.APIURL, "/") == telegramURL }
+
+// isInside reports whether a host is one of this machine or of a network of one's own.
+func isInside(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && (ip.IsLoopback() || ip.IsPrivate() || ip.IsUnspecified() || ip.IsLinkLocalUnicast())
 }

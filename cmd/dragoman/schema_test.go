@@ -25,6 +25,12 @@ const nobody = "qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqq"
 func load(t testing.TB, text string) map[string]string {
 	t.Helper()
 	cfg, err := config.Parse("c", []byte(text), t.TempDir(), func(name string) (string, bool) {
+		switch name {
+		case "TELEGRAM_BOT_TOKEN":
+			return "123456789:AAE-long_enough", true
+		case "DISCORD_BOT_TOKEN":
+			return "MTAw.long.enough", true
+		}
 		if strings.HasSuffix(name, "_KEY") || strings.HasSuffix(name, "_TOKEN") {
 			return "a value that is long enough", true
 		}
@@ -299,11 +305,11 @@ func TestSectionsInTheSchema(t *testing.T) {
 		`{"models": {"m": {"type": "anthropic", "api_key": "k", "model": "x", "thinking_tokens": 2048, "thinking": "adaptive"}}}`: false,
 		`{"models": {"m": {"type": "anthropic", "api_key": "k", "model": "x", "api": "chat"}}}`:                                   false,
 		`{"models": {"m": {"type": "anthropic", "model": "x"}}}`:                                                                  false,
-		`{"channels": {"c": {"type": "telegram", "token": "x"}}}`:                                                                 true,
-		`{"channels": {"c": {"type": "discord", "token": "x", "threads": true}}}`:                                                 true,
+		`{"channels": {"c": {"type": "telegram", "token": "1:x"}}}`:                                                               true,
+		`{"channels": {"c": {"type": "discord", "token": "x.y.z", "threads": true}}}`:                                             true,
 		`{"channels": {"c": {"type": "discord", "token": "x", "mode": "poll"}}}`:                                                  false,
 		`{"channels": {"c": {"type": "telegram"}}}`:                                                                               false,
-		`{"channels": {"c": {"type": "telegram", "token": "x", "mode": "webhook", "webhook_url": "https://x.example/hook/c"}}}`:   true,
+		`{"channels": {"c": {"type": "telegram", "token": "1:x", "mode": "webhook", "webhook_url": "https://x.example/hook/c"}}}`: true,
 		`{"channels": {"c": {"type": "telegram", "token": "x", "webhook_url": "bot.example"}}}`:                                   false,
 		`{"channels": {"c": {"type": "telegram", "token": "x", "mode": "push"}}}`:                                                 false,
 		`{"channels": {"c": {"type": "web", "token": "x"}}}`:                                                                      false,

@@ -1,13 +1,17 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
 	"strings"
 
+	"dragoman/adapters/discord"
 	"dragoman/adapters/telegram"
 	"dragoman/config"
+	"dragoman/ports"
 )
 
 // hooked is a channel's section with the address of its webhook, where public_url
@@ -20,22 +24,72 @@ func hooked(cfg *config.Config, name string) config.Section {
 	return s.With("webhook_url", strings.TrimRight(cfg.PublicURL, "/")+"/hook/"+name)
 }
 
-// checkWebhooks refuses webhooks that no update could come through. It builds the
-// channel too: New finds what is wrong between keys.
-func checkWebhooks(cfg *config.Config) error {
+// checkBots refuses bots that could not be, and webhooks that no update could come
+// through. It builds the channel: New finds what is wrong between keys.
+func checkBots(cfg *config.Config) error {
 	var errs []error
+	first := map[string]string{} // the channel of a bot
 	for _, name := range slices.Sorted(maps.Keys(cfg.Channels)) {
-		var c telegram.Config
-		if s := hooked(cfg, name); cfg.Channels[name].Type != "telegram" || s.Decode(&c) != nil || c.Mode != "webhook" {
-			continue // another's, or told already
+		c := cfg.Channels[name]
+		bot, key, why := "", "", ""
+		switch c.Type {
+		case "telegram":
+			bot, key, why = checkTelegram(cfg, name)
+		case "discord":
+			bot, key, why = checkDiscord(c.Section)
 		}
-		if cfg.Listen == "" {
-			errs = append(errs, cfg.Channels[name].Fault("mode", `is "webhook", but nothing is listened on (set listen, or mode to "poll")`))
-			continue
+		if before, twice := first[bot]; bot != "" && twice {
+			key, why = "token", fmt.Sprintf("is that of channel %q too (each channel needs a bot of its own; chats gives single chats another agent)", before)
 		}
-		if _, err := telegram.New(c, slog.New(slog.DiscardHandler)); err != nil {
-			errs = append(errs, cfg.Channels[name].Fault("mode", err.Error()))
+		if why != "" {
+			errs = append(errs, c.Fault(key, why))
 		}
+		first[bot] = name
 	}
 	return config.Join(errs...)
+}
+
+// checkTelegram names the bot, and the first key that is wrong with why.
+func checkTelegram(cfg *config.Config, name string) (bot, key, why string) {
+	var given, c telegram.Config
+	if cfg.Channels[name].Decode(&given) != nil || hooked(cfg, name).Decode(&c) != nil {
+		return "", "", "" // it is told already
+	}
+	switch {
+	case c.Mode == "webhook" && cfg.Listen == "":
+		return "", "mode", `is "webhook", but nothing is listened on (set listen, or mode to "poll")`
+	case c.Mode == "poll" && given.Webhook != "":
+		return "", "webhook_url", `is for mode "webhook", and mode is "poll" (set mode, or leave it out)`
+	}
+	if _, err := telegram.New(c, slog.New(slog.DiscardHandler)); err != nil {
+		key, why = faultOf(err, "mode")
+	}
+	return c.APIURL + " " + c.Token.Reveal(), key, why
+}
+
+// checkDiscord is the same for Discord.
+func checkDiscord(s config.Section) (bot, key, why string) {
+	var c discord.Config
+	if s.Decode(&c) != nil {
+		return "", "", ""
+	}
+	if _, err := discord.New(c, slog.New(slog.DiscardHandler)); err != nil {
+		key, why = faultOf(err, "token")
+	}
+	return c.APIURL + " " + c.Token.Reveal(), key, why
+}
+
+// faultOf is what an adapter found wrong between its keys: the key that its words
+// begin with, or another, and the words for a person.
+func faultOf(err error, other string) (key, why string) {
+	var e *ports.Error
+	if errors.As(err, &e) {
+		err = e.Err
+	}
+	for _, key := range []string{"token", "api_url"} {
+		if why, ok := strings.CutPrefix(err.Error(), key+" "); ok {
+			return key, why
+		}
+	}
+	return other, err.Error()
 }

@@ -133,7 +133,7 @@ func checkSections(cfg *config.Config) error {
 	for _, name := range slices.Sorted(maps.Keys(cfg.Channels)) {
 		errs = append(errs, checkTyped(channels, cfg.Channels[name].Section, cfg.Channels[name].Type))
 	}
-	errs = append(errs, checkOneWeb(cfg), checkWebhooks(cfg))
+	errs = append(errs, checkOneWeb(cfg), checkBots(cfg))
 	for _, name := range slices.Sorted(maps.Keys(cfg.MCPServers)) {
 		_, err := server.build(cfg.MCPServers[name].Section, parts{}) // New finds what is wrong between keys
 		errs = append(errs, err)

@@ -7,6 +7,11 @@ import (
 	"testing"
 )
 
+// bot is a config with a channel of Telegram that has these keys.
+func bot(keys string) string {
+	return "{\n  \"models\": {\"m\": {\"type\": \"demo\"}},\n  \"channels\": {\"t\": {\"type\": \"telegram\", " + keys + "}}\n}"
+}
+
 // Whatever is wrong with a config is named by line and column, all of it at
 // once, and run refuses with the same words.
 func TestCheckAndRunNameEveryFault(t *testing.T) {
@@ -28,6 +33,17 @@ func TestCheckAndRunNameEveryFault(t *testing.T) {
 			[]string{"3:66: channels.t.mode: ", "needs webhook_url"}},
 		"a webhook without a listener": {"{\n  \"listen\": \"\",\n  \"models\": {\"m\": {\"type\": \"demo\"}},\n  \"channels\": {\"t\": {\"type\": \"telegram\", \"token\": \"1:x\", \"mode\": \"webhook\", \"webhook_url\": \"https://x.example/hook/t\"}}\n}",
 			[]string{"4:66: channels.t.mode: ", "nothing is listened on"}},
+		"a webhook behind the router": {bot(`"token": "1:x", "mode": "webhook", "webhook_url": "https://192.168.0.2/hook/t"`),
+			[]string{"channels.t.mode: webhook_url must lead here from outside: Telegram does not reach 192.168.0.2"}},
+		"a webhook that is polled": {bot(`"token": "1:x", "webhook_url": "https://x.example/hook/t"`),
+			[]string{`channels.t.webhook_url: is for mode "webhook", and mode is "poll"`}},
+		"a token of nothing on Telegram": {bot(`"token": "my bot"`), []string{"3:51: channels.t.token: is not one that @BotFather gives (must be like 123456789:AAE…)"}},
+		"a token of nothing on Discord": {strings.Replace(bot(`"token": "Bot MTAw.Fake.x"`), "telegram", "discord", 1),
+			[]string{"channels.t.token: is not one of a bot (must be three parts with dots between them"}},
+		"a bot twice": {strings.Replace(bot(`"token": "1:x"`), `{"t":`, `{"a": {"type": "telegram", "token": "1:x"}, "t":`, 1),
+			[]string{`channels.t.token: is that of channel "a" too`}},
+		"intents are none of the config": {strings.Replace(bot(`"token": "a.b.c", "intents": 5, "thread": true`), "telegram", "discord", 1),
+			[]string{"channels.t.intents: is not a known key", `channels.t.thread: is not a known key (did you mean "threads"?)`}},
 		"no room for a prompt": {"{\n  \"models\": {\"m\": {\"type\": \"openai\", \"model\": \"x\", \"context_tokens\": 900, \"max_output_tokens\": 900}}\n}",
 			[]string{"2:14: models.m: ", "max_output_tokens leaves no room"}},
 		"half a price": {"{\n  \"models\": {\"m\": {\"type\": \"openai\", \"model\": \"x\", \"price\": {\"input\": 1}}}\n}",
