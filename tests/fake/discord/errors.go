@@ -14,6 +14,9 @@ type reply struct {
 	body   any
 }
 
+// page is a body that is not JSON.
+type page string
+
 func ok(v any) reply { return reply{status: http.StatusOK, body: v} }
 
 var noContent = reply{status: http.StatusNoContent}
@@ -65,6 +68,11 @@ func (a reply) write(w http.ResponseWriter) {
 	}
 	if a.body == nil {
 		w.WriteHeader(a.status)
+		return
+	}
+	if text, is := a.body.(page); is {
+		w.WriteHeader(a.status)
+		_, _ = w.Write([]byte(text))
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")

@@ -108,6 +108,34 @@ func TestAllRoutesTogetherHaveALimitButInteractions(t *testing.T) {
 	}
 }
 
+func TestAFloodEndsByItself(t *testing.T) {
+	s := start(t, Options{})
+	ann, bob := s.User("ann").DM(), s.User("bob").DM()
+	post := func(ch string) got { return ask(t, s, "POST", "/channels/"+ch+"/messages", `{"content":"x"}`) }
+	const d = 300 * time.Millisecond
+	for how, headers := range map[Telling]string{TellAll: "1 0", TellBody: " ", TellHeader: "1 "} {
+		s.Flood(ann, d, how)
+		a := post(ann)
+		if got := a.header.Get("Retry-After") + " " + a.header.Get("X-RateLimit-Remaining"); a.status != 429 || got != headers {
+			t.Errorf("%v: %d with headers %q", how, a.status, got)
+		}
+		if strings.Contains(string(a.body), `"retry_after":0.`) != (how != TellHeader) {
+			t.Errorf("%v: the body is %s", how, a.body)
+		}
+		if a := post(bob); a.status != 200 {
+			t.Errorf("another channel: %d", a.status)
+		}
+		if n := s.Refused(ann); n != 1 {
+			t.Errorf("%d were refused", n)
+		}
+		waitFor(t, func() bool { return post(ann).status == 200 })
+	}
+	s.Flood("", d, TellAll)
+	if a := post(bob); a.status != 429 || a.header.Get("X-RateLimit-Global") != "true" || s.Refused("") != 1 {
+		t.Errorf("%d %s %v", a.status, a.body, a.header)
+	}
+}
+
 func TestWhatPassesIsWatched(t *testing.T) {
 	type shown struct {
 		text   string

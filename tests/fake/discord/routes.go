@@ -119,6 +119,10 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, rt route) {
 		f.response.write(w, s)
 		return
 	}
+	if a := s.flooded(r, rt); a != nil {
+		s.answer(w, *a)
+		return
+	}
 	header, limited := s.limit(r, rt)
 	for k, v := range header {
 		w.Header()[k] = v

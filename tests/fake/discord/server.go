@@ -77,6 +77,7 @@ type Server struct {
 	invalid  int // answers with 401, 403 and 429
 	faults   map[string]*fault
 	delays   map[string]time.Duration
+	floods   map[string]*flood // by channel
 	calls    map[string]int
 	open     map[string]int
 	peak     map[string]int
@@ -94,7 +95,7 @@ func New(o Options) *Server {
 		bot:   user{ID: BotID, Username: o.Username, Discriminator: "0", Bot: true},
 		users: map[string]*user{}, blocked: map[string]bool{}, guilds: map[string]*guild{}, channels: map[string]*channel{},
 		inter: map[string]*interaction{}, commands: map[string][]command{}, buckets: map[string]*bucket{},
-		faults: map[string]*fault{}, delays: map[string]time.Duration{},
+		faults: map[string]*fault{}, delays: map[string]time.Duration{}, floods: map[string]*flood{},
 		calls: map[string]int{}, open: map[string]int{}, peak: map[string]int{},
 	}
 	s.gate = newGate(o)
