@@ -31,6 +31,7 @@ type Channel struct {
 	streaming bool // answers in the making are shown
 	threads   bool // a question in a server's channel opens a thread
 	defers    defers
+	tickets   tickets
 }
 
 var (
@@ -76,13 +77,23 @@ func (c *Channel) Send(ctx context.Context, m ports.Outgoing) (ports.MessageID, 
 		return "", err
 	}
 	if t, ok := ticketOf(m.Reply); ok {
-		if id, done, err := c.respond(ctx, t, p); done || err != nil {
-			return id, err
+		id, done, err := c.respond(ctx, t, p)
+		if err != nil {
+			return "", err
+		}
+		if done {
+			c.tickets.take(m.In, t)
+			c.settle(ctx, m)
+			return id, nil
 		}
 	}
-	return c.post(ctx, m.In, func(room string) request {
+	id, err := c.post(ctx, m.In, func(room string) request {
 		return request{method: http.MethodPost, path: "/channels/" + room + "/messages", body: p.posted(m, room), timeout: sendTimeout}
 	})
+	if err == nil {
+		c.settle(ctx, m)
+	}
+	return id, err
 }
 
 // post makes the request that posts in a conversation. Where that is a thread
@@ -119,7 +130,11 @@ func (c *Channel) Edit(ctx context.Context, id ports.MessageID, m ports.Outgoing
 		return err
 	}
 	r := request{method: http.MethodPatch, path: "/channels/" + room + "/messages/" + message, body: p.edited(), timeout: sendTimeout}
-	return wrap("discord edit message", false, c.api.do(ctx, r, nil))
+	if err := c.api.do(ctx, r, nil); err != nil {
+		return wrap("discord edit message", false, err)
+	}
+	c.settle(ctx, m)
+	return nil
 }
 
 // Typing shows "… is typing" for ten seconds or until the next message.

@@ -217,7 +217,9 @@ func (in incoming) interaction(i interaction) (out ports.Message, why string, ok
 		out.ID, out.Choice = messageID(i.RoomID, i.Message.ID), &c
 	case typeCommand:
 		out.ID, out.Text, out.At = messageID(i.RoomID, i.ID), commandText(i), timeOf(i.ID)
-		out.Reply = ticket{ID: i.ID, App: i.App, Token: i.Token}.raw()
+		if acknowledges(i).Type == deferMessage {
+			out.Reply = ticket{ID: i.ID, App: i.App, Token: i.Token}.raw()
+		}
 		if i.Data.Kind == messageMenu {
 			if !isID(i.Data.Target) {
 				return out, "a menu of no message", false

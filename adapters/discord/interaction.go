@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -46,7 +47,7 @@ func ticketOf(raw json.RawMessage) (t ticket, ok bool) {
 func (c *Channel) respond(ctx context.Context, t ticket, p payload) (_ ports.MessageID, done bool, err error) {
 	const op = "discord interaction"
 	c.defers.wait(ctx, t.ID)
-	path := "/webhooks/" + t.App + "/" + t.Token + "/messages/@original"
+	path := t.original()
 	var now message
 	err = c.api.do(ctx, request{method: http.MethodGet, path: path, timeout: askTimeout, bare: true}, &now)
 	if err == nil && now.Flags&flagLoading != 0 {
@@ -67,6 +68,77 @@ func (c *Channel) respond(ctx context.Context, t ticket, p payload) (_ ports.Mes
 		return messageID(now.Channel, now.ID), true, nil // a try before this one was carried out
 	}
 	return "", false, nil
+}
+
+// tickets are the commands that show a "thinking…", by conversation: several may be
+// answered by one message, which takes the place of one. The zero value is ready.
+// Safe for many goroutines.
+type tickets struct {
+	mu   sync.Mutex
+	open map[ports.Conversation][]ticket
+}
+
+func (s *tickets) add(in ports.Conversation, t ticket) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for old, list := range s.open {
+		list = slices.DeleteFunc(list, func(t ticket) bool { return time.Since(timeOf(t.ID)) > ticketLife })
+		if s.open[old] = list; len(list) == 0 {
+			delete(s.open, old)
+		}
+	}
+	if s.open == nil {
+		s.open = map[ports.Conversation][]ticket{}
+	}
+	s.open[in] = append(s.open[in], t)
+}
+
+// take takes out one that shows something else now.
+func (s *tickets) take(in ports.Conversation, t ticket) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	in.Channel = ""
+	s.open[in] = slices.DeleteFunc(s.open[in], func(o ticket) bool { return o.ID == t.ID })
+}
+
+// upTo takes out one and all before it: a conversation is answered in order.
+func (s *tickets) upTo(in ports.Conversation, t ticket) (done []ticket) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	in.Channel = ""
+	later := []ticket{}
+	for _, o := range s.open[in] {
+		if ordinal(o.ID) <= ordinal(t.ID) {
+			done = append(done, o)
+			continue
+		}
+		later = append(later, o)
+	}
+	if len(done) > 0 {
+		s.open[in] = later
+	}
+	return done
+}
+
+// settle takes away what still shows that it thinks about what is answered now.
+// Best effort: Discord does it too after a quarter of an hour.
+func (c *Channel) settle(ctx context.Context, m ports.Outgoing) {
+	t, ok := ticketOf(m.Reply)
+	if !ok {
+		return
+	}
+	for _, o := range c.tickets.upTo(m.In, t) {
+		r := request{method: http.MethodDelete, path: o.original(), timeout: quickTimeout, bare: true}
+		if err := c.api.do(ctx, r, nil); err != nil {
+			err = wrap("discord delete response", false, err)
+			c.log.Debug("discord_response_left", "kind", ports.KindOf(err), "err", err)
+		}
+	}
+}
+
+// original is the path of what a command shows.
+func (t ticket) original() string {
+	return "/webhooks/" + t.App + "/" + t.Token + "/messages/@original"
 }
 
 // maxDefers is how many interactions are acknowledged at once.
@@ -109,20 +181,42 @@ func (d *defers) wait(ctx context.Context, id string) {
 	}
 }
 
-// Types of an acknowledgement: a "thinking…" to be replaced, or nothing to see.
+// Types of an acknowledgement: words, a "thinking…" to be replaced, or nothing to see.
 const (
+	sayMessage   = 4
 	deferMessage = 5
 	deferUpdate  = 6
 )
 
-// acknowledge tells Discord that an interaction arrived.
-func (c *Channel) acknowledge(ctx context.Context, i interaction) {
-	answer := struct {
-		Type int `json:"type"`
-	}{deferMessage}
-	if i.Type == typePress {
-		answer.Type = deferUpdate
+// acknowledgement is the first answer to an interaction.
+type acknowledgement struct {
+	Type int      `json:"type"`
+	Data *notices `json:"data,omitempty"`
+}
+
+// notices are words for the one alone who did it.
+type notices struct {
+	Content string `json:"content"`
+	Flags   int    `json:"flags"`
+}
+
+const flagOnlyYou = 1 << 6
+
+// acknowledges is the first answer that an interaction needs. What is stopped says
+// so itself: the command that did it has no answer of its own to wait for.
+func acknowledges(i interaction) acknowledgement {
+	switch {
+	case i.Type == typePress:
+		return acknowledgement{Type: deferUpdate}
+	case i.Data.Name == stopCommand:
+		return acknowledgement{Type: sayMessage, Data: &notices{"Stopping.", flagOnlyYou}}
 	}
+	return acknowledgement{Type: deferMessage}
+}
+
+// acknowledge tells Discord that an interaction arrived.
+func (c *Channel) acknowledge(ctx context.Context, i interaction, in ports.Conversation) {
+	answer := acknowledges(i)
 	r := request{
 		method: http.MethodPost, path: "/interactions/" + i.ID + "/" + i.Token + "/callback",
 		body: answer, timeout: deferTimeout, bare: true,
@@ -131,5 +225,9 @@ func (c *Channel) acknowledge(ctx context.Context, i interaction) {
 		// The person reads that it failed, and is answered all the same.
 		err = wrap("discord acknowledge", false, err)
 		c.log.Info("discord_interaction_unacknowledged", "kind", ports.KindOf(err), "err", err)
+		return
+	}
+	if answer.Type == deferMessage {
+		c.tickets.add(in, ticket{ID: i.ID, App: i.App, Token: i.Token})
 	}
 }

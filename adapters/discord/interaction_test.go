@@ -156,3 +156,51 @@ func TestPressesDoNotWaitForHistories(t *testing.T) {
 		t.Error("the person was told that it failed")
 	}
 }
+
+// Commands that one answer is for show no "thinking…" any more, those after them do.
+func TestNothingGoesOnThinkingOnceItIsAnswered(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, fake.Options{})
+	ann, bob := r.server.User("Ann"), r.server.User("Bob")
+	r.run()
+	var asked []ports.Message
+	for n, who := range []*fake.User{ann, ann, bob, ann} {
+		i := r.command(who, who.DM(), "ask", map[string]any{"text": "a part of it"})
+		asked = append(asked, r.await(n + 1)[n])
+		r.until("it is acknowledged", i.Acknowledged)
+	}
+	thinking := func(want ...bool) {
+		t.Helper()
+		var got []bool
+		for _, m := range r.server.Sent(ann.DM()) {
+			got = append(got, m.Thinking)
+		}
+		if !slices.Equal(got, want) || !r.server.Sent(bob.DM())[0].Thinking {
+			t.Errorf("%v, want %v:\n%s", got, want, r.server.Transcript(ann.DM()))
+		}
+	}
+	thinking(true, true, true)
+	id := r.send(out(asked[1], "both of them"))
+	thinking(false, true)
+	// An answer that takes the place of an earlier message is one, too.
+	if err := r.channel.Edit(t.Context(), id, out(asked[3], "and the last")); err != nil {
+		t.Fatal(err)
+	}
+	thinking(false)
+}
+
+func TestAStopByCommandIsAcknowledgedInWords(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, fake.Options{})
+	r.menu = []ports.Command{{Name: "stop", Says: "Stops it"}}
+	ann := r.server.User("Ann")
+	r.run()
+	i := r.command(ann, ann.DM(), "stop", nil)
+	if m := r.await(1)[0]; m.Text != "/stop" || m.Reply != nil {
+		t.Errorf("it came as %+v", m)
+	}
+	r.until("it is acknowledged", i.Acknowledged)
+	if m, ok := i.Response(); !ok || m.Thinking || m.OnlyFor != "Ann" || m.Text == "" {
+		t.Errorf("Ann sees %+v", m)
+	}
+}

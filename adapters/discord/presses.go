@@ -34,7 +34,7 @@ func (r *runner) storePresses(ctx context.Context) {
 			places <- struct{}{}
 			work.Go(func() {
 				defer func() { end(); <-places }()
-				r.channel.acknowledge(ctx, i)
+				r.channel.acknowledge(ctx, i, m.In)
 			})
 		}
 	}
