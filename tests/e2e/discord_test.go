@@ -4,10 +4,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"dragoman/tests/fake/discord"
+	"dragoman/tests/fake/model"
 )
 
 // discordConfig is a gateway on the fake Discord, with the demo model and the gated
@@ -109,5 +112,75 @@ func TestADiscordBotMissesNothingWhileItIsDead(t *testing.T) {
 	inDiscord(t, dc, ann.DM(), "the answer after the death", func(m discord.Sent) bool { return !strings.Contains(m.Text, "UTC: ") })
 	if n := len(dc.Sent(ann.DM())); n != 2 {
 		t.Errorf("two questions got %d answers:\n%s", n, dc.Transcript(ann.DM()))
+	}
+}
+
+// A question that opened a thread is a part of what is said there: once its person
+// deletes it, the model does not hear of it any more.
+func TestADeletedQuestionIsForgottenByTheThreadThatItOpened(t *testing.T) {
+	t.Parallel()
+	dc := discord.New(discord.Options{})
+	m := model.New(model.Options{Answer: func(r model.Request) model.Reply {
+		text := "I heard:"
+		for _, m := range r.Messages {
+			if m.Role == "user" {
+				text += " " + m.Text
+			}
+		}
+		return model.Reply{Text: strings.ReplaceAll(text, "pomegranate", "a fruit")}
+	}})
+	t.Cleanup(m.Close)
+	onDiscord(t, dc, m, `, "threads": true`)
+	ann, room := dc.User("Ann"), dc.Guild("Team").Channel("general")
+	thread := ann.SayIn(room, dc.Mention()+" remember pomegranate")
+	inDiscord(t, dc, thread, "the answer in a thread", tells("remember a fruit"))
+	ann.SayIn(thread, "and this")
+	inDiscord(t, dc, thread, "what it remembers", tells("remember a fruit Ann: and this"))
+	ann.Delete(room, thread)
+	ann.SayIn(thread, "what do you remember?")
+	last := inDiscord(t, dc, thread, "what it remembers now", tells("what do you remember?"))
+	if strings.Contains(last.Text, "fruit") || !strings.Contains(last.Text, "and this") {
+		t.Errorf("it remembers %q", last.Text)
+	}
+	if n := len(dc.Sent(room)); n != 0 {
+		t.Errorf("the channel has %d messages of the bot", n)
+	}
+}
+
+// Discord takes an answer to a command for a quarter of an hour.
+func TestAnAnswerThatIsTooLateForItsCommandIsAMessage(t *testing.T) {
+	t.Parallel()
+	dc := discord.New(discord.Options{})
+	think := make(chan struct{})
+	m := model.New(model.Options{Answer: func(model.Request) model.Reply { <-think; return model.Reply{Text: "42"} }})
+	t.Cleanup(m.Close)
+	onDiscord(t, dc, m, "")
+	eventually(t, answerWithin, "the commands", func() error {
+		if names, _ := dc.Commands(""); !slices.Contains(names, "ask") || !slices.Contains(names, "forget") || !slices.Contains(names, "busy") {
+			return fmt.Errorf("there are %q", names)
+		}
+		return nil
+	})
+	ann := dc.User("Ann")
+	i, err := ann.Command(ann.DM(), "ask", map[string]any{"text": "what is the answer?"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, answerWithin, "the question is with the model", func() error {
+		if m.Calls() == 0 {
+			return fmt.Errorf("it was not asked")
+		}
+		return nil
+	})
+	if !i.Acknowledged() {
+		t.Error("the question was not acknowledged")
+	}
+	dc.Advance(16 * time.Minute)
+	close(think)
+	if got := inDiscord(t, dc, ann.DM(), "the answer", tells("42")); got.Thinking {
+		t.Errorf("it is %+v", got)
+	}
+	if n := strings.Count(dc.Transcript(ann.DM()), "42"); n != 1 {
+		t.Errorf("it came %d times:\n%s", n, dc.Transcript(ann.DM()))
 	}
 }

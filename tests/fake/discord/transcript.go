@@ -6,12 +6,15 @@ import (
 )
 
 // Transcript is a channel as people see it now, oldest first: who said what, what hangs
-// on it, and what it is an answer to.
+// on it, and what it is an answer to. It is empty where there is no such channel yet.
 func (s *Server) Transcript(channel string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var b strings.Builder
-	c := s.mustChannel(channel)
+	c := s.channels[channel]
+	if c == nil {
+		return ""
+	}
 	for _, m := range c.messages {
 		if m.deleted || m.isSystem() {
 			continue
