@@ -41,12 +41,17 @@ type foreign struct {
 // foreignBot runs the bot of testdata until the test ends.
 func foreignBot(t *testing.T, s *Server) *foreign {
 	t.Helper()
+	return foreignClient(t, s, "bot.mjs")
+}
+
+func foreignClient(t *testing.T, s *Server, file string) *foreign {
+	t.Helper()
 	dir := modules(t)
 	node := filepath.Join(dir, ".bin", "node")
 	if _, err := os.Stat(node); err != nil {
 		node = "node"
 	}
-	cmd := exec.Command(node, "testdata/bot.mjs")
+	cmd := exec.Command(node, "testdata/"+file)
 	cmd.Env = append(os.Environ(), "FAKE="+s.URL(), "TOKEN="+s.Token(), "MODULES="+dir)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	out, err := cmd.StdoutPipe()
