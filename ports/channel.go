@@ -279,6 +279,9 @@ type Outgoing struct {
 	Nonce   string          `json:"nonce"` // = Delivery.ID
 	ReplyTo MessageID       `json:"reply_to,omitempty"`
 	Reply   json.RawMessage `json:"reply,omitempty"` // Message.Reply of what is answered
+	// Since is when the delivery was stored: no try of it is older. Zero: there was
+	// none before. Where a platform forgets a Nonce, what is older is looked for.
+	Since time.Time `json:"-"`
 }
 
 // ParseCommand splits "/name args"; ok is false for a text that is no command. Platforms' own "/name@bot" is undone by

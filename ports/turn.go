@@ -239,7 +239,7 @@ type Delivery struct {
 	EditID   MessageID // filled in by Pending: what Edits was posted as; "" if it never was
 	Optional bool      // may be dropped: taking buttons off, status
 	Tries    int
-	Out      Outgoing
+	Out      Outgoing // its Since is filled in by Pending
 }
 
 // Receipt is what became of a delivery. With Failed set it was given up, for

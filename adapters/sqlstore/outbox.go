@@ -16,7 +16,7 @@ func (s *Store) Pending(ctx context.Context, l ports.Lease) ([]ports.Delivery, e
 		if _, err := s.fence(ctx, t, l); err != nil {
 			return err
 		}
-		return t.each(ctx, `SELECT o.delivery, o.question, o.edits, COALESCE(e.posted, ''), o.optional, o.tries, o.body
+		return t.each(ctx, `SELECT o.delivery, o.question, o.edits, COALESCE(e.posted, ''), o.optional, o.tries, o.body, o.at
 			FROM outbox o LEFT JOIN outbox e ON e.conv = o.conv AND e.delivery = o.edits
 			WHERE o.conv = $1 AND o.state = 'pending' ORDER BY o.id`,
 			[]any{l.In.String()}, func(scan scanner) error {
@@ -24,14 +24,16 @@ func (s *Store) Pending(ctx context.Context, l ports.Lease) ([]ports.Delivery, e
 					d        ports.Delivery
 					optional int
 					body     string
+					at       int64
 				)
-				if err := scan(&d.ID, &d.Question, &d.Edits, &d.EditID, &optional, &d.Tries, &body); err != nil {
+				if err := scan(&d.ID, &d.Question, &d.Edits, &d.EditID, &optional, &d.Tries, &body, &at); err != nil {
 					return err
 				}
 				d.Optional = optional == 1
 				if err := json.Unmarshal([]byte(body), &d.Out); err != nil {
 					return fmt.Errorf("decode delivery %s: %w", d.ID, err)
 				}
+				d.Out.Since = moment(at)
 				out = append(out, d)
 				return nil
 			})

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"dragoman/ports"
 )
@@ -349,6 +350,10 @@ func (s *flawed) Pending(ctx context.Context, l ports.Lease) ([]ports.Delivery, 
 		switch s.flaw {
 		case "forgets the reply of a delivery":
 			got[i].Out.Reply = nil
+		case "forgets since when a delivery is stored":
+			got[i].Out.Since = time.Time{}
+		case "takes a delivery for new each time":
+			got[i].Out.Since = time.Now().Add(time.Second)
 		case "forgets how often a delivery was tried":
 			got[i].Tries = 0
 		case "never fills in EditID":

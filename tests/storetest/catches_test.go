@@ -158,6 +158,8 @@ var turnCatches = []catch{
 
 	{"outbox/order is that of the commits", "sorts deliveries by id", `the order is "abcyz"`},
 	{"outbox/order is that of the commits", "sends the last delivery first", `the order is "cyabz"`},
+	{"outbox/deliveries tell since when they are stored", "forgets since when a delivery is stored", "stored between"},
+	{"outbox/deliveries tell since when they are stored", "takes a delivery for new each time", "stored between"},
 	{"outbox/deliveries come back whole", "forgets the reply of a delivery", "stored "},
 	{"outbox/deliveries come back whole", "forgets how often a delivery was tried", "stored "},
 	{"outbox/an edit knows what it replaces", "never fills in EditID", `edit replaces "", want "77"`},
