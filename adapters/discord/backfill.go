@@ -258,12 +258,16 @@ func (t *intake) history(ctx context.Context, of room, page []message) int {
 // page is the next page of a room's history, oldest first; empty at its end, and
 // where the bot may not read.
 func (r *runner) page(ctx context.Context, of room, after uint64) ([]message, error) {
+	return r.channel.history(ctx, of.ID, after)
+}
+
+func (c *Channel) history(ctx context.Context, room string, after uint64) ([]message, error) {
 	var page []message
-	path := fmt.Sprintf("/channels/%s/messages?after=%d&limit=%d", of.ID, after, pageLimit)
-	err := wrap("discord history", false, r.channel.api.do(ctx, request{method: http.MethodGet, path: path, timeout: askTimeout}, &page))
+	path := fmt.Sprintf("/channels/%s/messages?after=%d&limit=%d", room, after, pageLimit)
+	err := wrap("discord history", false, c.api.do(ctx, request{method: http.MethodGet, path: path, timeout: askTimeout}, &page))
 	switch ports.KindOf(err) {
 	case ports.KindForbidden, ports.KindNotFound, ports.KindInvalid:
-		r.log.Debug("discord_history_closed", "chat", of.ID, "err", err)
+		c.log.Debug("discord_history_closed", "chat", room, "err", err)
 		return nil, nil
 	}
 	if err != nil {

@@ -32,6 +32,7 @@ type Channel struct {
 	threads   bool // a question in a server's channel opens a thread
 	defers    defers
 	tickets   tickets
+	posts     posts
 }
 
 var (
@@ -87,7 +88,7 @@ func (c *Channel) Send(ctx context.Context, m ports.Outgoing) (ports.MessageID, 
 			return id, nil
 		}
 	}
-	id, err := c.post(ctx, m.In, func(room string) request {
+	id, err := c.post(ctx, m, p, func(room string) request {
 		return request{method: http.MethodPost, path: "/channels/" + room + "/messages", body: p.posted(m, room), timeout: sendTimeout}
 	})
 	if err == nil {
@@ -96,13 +97,17 @@ func (c *Channel) Send(ctx context.Context, m ports.Outgoing) (ports.MessageID, 
 	return id, err
 }
 
-// post makes the request that posts in a conversation. Where that is a thread
-// which is not there yet, it is opened.
-func (c *Channel) post(ctx context.Context, in ports.Conversation, of func(room string) request) (ports.MessageID, error) {
+// post makes the request that posts p in the conversation of m, unless a try before
+// it has. Where that is a thread which is not there yet, it is opened.
+func (c *Channel) post(ctx context.Context, m ports.Outgoing, p payload, of func(room string) request) (ports.MessageID, error) {
 	const op = "discord create message"
+	in := m.In
 	room, err := roomOf(in)
 	if err != nil {
 		return "", err
+	}
+	if found, err := c.readBack(ctx, room, m, p); found != "" || err != nil {
+		return found, err
 	}
 	var posted message
 	err = c.api.do(ctx, of(room), &posted)
@@ -115,6 +120,7 @@ func (c *Channel) post(ctx context.Context, in ports.Conversation, of func(room 
 	if err != nil {
 		return "", wrap(op, true, err)
 	}
+	c.posts.note(room, posted.ID)
 	return messageID(room, posted.ID), nil
 }
 

@@ -19,7 +19,8 @@
 //
 // A send carries a nonce of its delivery, which Discord enforces for some minutes:
 // trying again is safe then, also after a lost answer, which is KindUnsure all the
-// same.
+// same. What may have been tried longer ago is looked for in the channel's history
+// before it is posted.
 //
 // The token is in the Authorization header alone. An interaction's token is part
 // of URLs, which no error of this package holds.

@@ -49,7 +49,7 @@ func (c *Channel) Upload(ctx context.Context, m ports.Outgoing, open func(contex
 	if err != nil {
 		return "", &ports.Error{Kind: ports.KindInternal, Op: op, Err: err}
 	}
-	return c.post(ctx, m.In, func(room string) request {
+	return c.post(ctx, m, p, func(room string) request {
 		return request{method: http.MethodPost, path: "/channels/" + room + "/messages", raw: raw, kind: kind, timeout: uploadTimeout}
 	})
 }

@@ -46,6 +46,7 @@ type message struct {
 	Snapshots  []struct {
 		Message message `json:"message"`
 	} `json:"message_snapshots"` // what was forwarded
+	Components json.RawMessage `json:"components"`
 }
 
 // Types of messages that people write. All others are notices.

@@ -14,7 +14,16 @@ func (s *Server) getMessage(c *call) reply {
 	if ch.denies(ReadMessageHistory) {
 		return missingRight
 	}
-	return ok(s.view(m, viewREST))
+	return ok(s.fetched(m))
+}
+
+// fetched is a message as it is read later: its nonce was only in the answer to who
+// posted it, and in the event
+// (https://discord.js.org/docs/packages/discord.js/main/Message:Class#nonce).
+func (s *Server) fetched(m *message) message {
+	out := s.view(m, viewREST)
+	out.Nonce = nil
+	return out
 }
 
 // listMessages answers the newest first, whatever is asked for
@@ -53,7 +62,7 @@ func (s *Server) listMessages(c *call) reply {
 	}
 	list := []any{}
 	for _, m := range ch.page(limit, q.Has("after"), at[0], at[1], at[2]) {
-		list = append(list, s.view(m, viewREST))
+		list = append(list, s.fetched(m))
 	}
 	return ok(list)
 }
