@@ -83,6 +83,7 @@ type Route struct {
 // Accepted tells what a receive commit did.
 type Accepted struct {
 	Leases                []Lease // conversations of this process that have work and something new, or seen again
+	Unsent                bool    // one of them has something to send, whoever left it
 	Stored, Seen, Dropped int
 }
 

@@ -94,12 +94,8 @@ func (a *accepting) run(ctx context.Context, src ports.Source, b ports.Batch, bo
 		}
 	}
 	for _, conv := range a.order {
-		l, own, err := a.wake(ctx, a.t, conv)
-		if err != nil {
+		if err := a.wake(ctx, a.t, conv, &a.out); err != nil {
 			return err
-		}
-		if own {
-			a.out.Leases = append(a.out.Leases, l)
 		}
 	}
 	return nil

@@ -28,9 +28,14 @@ func release(ctx context.Context, t *session, conv string) error {
 }
 
 // wake notes that the conversation got something new. If it has work it is
-// claimed, unless it is owned, and its lease returned if the owner is this process.
-func (s *Store) wake(ctx context.Context, t *session, conv string) (l ports.Lease, own bool, err error) {
-	var owner *string
+// claimed, unless it is owned, and its lease added to what is told if the owner is
+// this process.
+func (s *Store) wake(ctx context.Context, t *session, conv string, tell *ports.Accepted) error {
+	var (
+		l      ports.Lease
+		owner  *string
+		unsent bool
+	)
 	found, err := t.get(ctx, `UPDATE conv SET
 			ready = w.work,
 			owner = CASE WHEN w.work = 1 THEN COALESCE(owner, $2) END,
@@ -39,15 +44,18 @@ func (s *Store) wake(ctx context.Context, t *session, conv string) (l ports.Leas
 			told = CASE WHEN w.work = 1 AND COALESCE(owner, $2) = $2 THEN news + 1 ELSE told END
 		FROM (SELECT CASE WHEN `+hasWork+` THEN 1 ELSE 0 END AS work) AS w
 		WHERE id = $1
-		RETURNING channel, chat, thread, owner, epoch`,
-		[]any{conv, s.node}, &l.In.Channel, &l.In.Chat, &l.In.Thread, &owner, &l.Epoch)
-	if err != nil {
-		return ports.Lease{}, false, err
+		RETURNING channel, chat, thread, owner, epoch, EXISTS (SELECT 1 FROM outbox WHERE conv = $1 AND state = 'pending')`,
+		[]any{conv, s.node}, &l.In.Channel, &l.In.Chat, &l.In.Thread, &owner, &l.Epoch, &unsent)
+	switch {
+	case err != nil:
+		return err
+	case !found:
+		return fmt.Errorf("conversation %s has no row", conv)
+	case owner != nil && *owner == s.node:
+		tell.Leases = append(tell.Leases, l)
+		tell.Unsent = tell.Unsent || unsent
 	}
-	if !found {
-		return ports.Lease{}, false, fmt.Errorf("conversation %s has no row", conv)
-	}
-	return l, owner != nil && *owner == s.node, nil
+	return nil
 }
 
 // ensureConv makes the conversation's row if it is not there.

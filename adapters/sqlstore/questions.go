@@ -54,12 +54,8 @@ func (s *Store) Expire(ctx context.Context, limit int) (ports.Accepted, error) {
 			if err != nil {
 				return err
 			}
-			l, own, err := s.wake(ctx, t, conv)
-			if err != nil {
+			if err := s.wake(ctx, t, conv, &out); err != nil {
 				return err
-			}
-			if own {
-				out.Leases = append(out.Leases, l)
 			}
 		}
 		return nil

@@ -256,11 +256,9 @@ func (x *Inbox) admit(ctx context.Context, m ports.Message) (Verdict, error) {
 func (x *Inbox) accept(ctx context.Context, src ports.Source, b ports.Batch, route func(ports.Sight) ports.Route) error {
 	began, atWork := time.Now(), x.atWork(b.Messages)
 	got, err := guard.Read(ctx, x.leaks, "store_accept", func(ctx context.Context) (ports.Accepted, error) {
-		speaks := false
 		unseen := map[string]ports.Message{} // by event: a commit may be made anew
 		got, err := x.store.Accept(ctx, src, b, func(s ports.Sight) ports.Route {
 			r := route(s)
-			speaks = speaks || len(r.Deliveries) > 0
 			if r.Kind == ports.RouteLane && !r.Drop && (atWork[s.Message.In] || !s.Message.Private) {
 				unseen[s.Message.Event] = s.Message
 			}
@@ -269,7 +267,9 @@ func (x *Inbox) accept(ctx context.Context, src ports.Source, b ports.Batch, rou
 		if err == nil {
 			x.heard(unseen)
 			x.parts.Received(src.Channel, got.Stored)
-			x.wake(got.Leases, speaks) // also where it came too late: see Sweep
+			// Also where it came too late: see Sweep. A message may come before the sweep, and
+			// give this process a conversation in which an earlier one left something to send.
+			x.wake(got.Leases, got.Unsent)
 		}
 		return got, err
 	})

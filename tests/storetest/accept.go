@@ -58,6 +58,21 @@ func acceptRules() []Rule {
 			got := t.accept(always(ports.RouteLane), m)
 			t.want(got.Stored == 1 && got.Seen == 0, "another event of the same message gave %+v", got)
 		}),
+		rule("accept/what is unsent is told", "a message may give a process a conversation in which an earlier one left something to send", func(t *trial) {
+			in := room("a")
+			m := t.message(in, "1")
+			got := t.accept(always(ports.RouteLane), m)
+			t.want(!got.Unsent, "a message with nothing unsent gave %+v", got)
+			l := got.Leases[0]
+			turn := t.begin(l, 1)
+			t.ok(t.Record(t.ctx, l, ports.Change{Turn: turn, Person: ann, Deliveries: []ports.Delivery{delivery(l, "one")}}), "record")
+			t.crash()
+			got = t.accept(always(ports.RouteLane), m)
+			t.want(got.Unsent && len(got.Leases) == 1, "a message seen again in a conversation with something unsent gave %+v", got)
+			t.ok(t.Delivered(t.ctx, got.Leases[0], "one", ports.Receipt{ID: "x"}), "delivered")
+			got = t.accept(always(ports.RouteLane), t.message(in, "2"))
+			t.want(!got.Unsent, "a message with all sent gave %+v", got)
+		}),
 		rule("accept/seqs are gapless and in order", "a conversation's order is its seqs, and a turn's id is made of one", func(t *trial) {
 			a, b := room("a"), ports.Conversation{Channel: channel, Chat: "b", Thread: "9"}
 			var at []int64

@@ -125,6 +125,12 @@ func (s *flawed) Accept(ctx context.Context, src ports.Source, b ports.Batch, ro
 	if err == nil && s.has("stores the cursor last") && cursor != "" {
 		_, err = s.Store.Accept(ctx, src, ports.Batch{Cursor: cursor}, nil)
 	}
+	switch s.flaw {
+	case "keeps to itself what is unsent":
+		got.Unsent = false
+	case "takes all for unsent":
+		got.Unsent = true
+	}
 	got.Seen += seen
 	return s.tells(b, got), s.ends(ctx, src, ports.Batch{Messages: b.Messages, Cursor: cursor}, route, err)
 }

@@ -22,6 +22,8 @@ var acceptCatches = []catch{
 	{"accept/redelivery is seen", "forgets what it saw in an earlier life", "after a restart the message is no longer known"},
 	{"accept/redelivery is seen", "routes what it saw", "route was called for a message that was seen"},
 	{"accept/what is seen again is told again", "keeps what it saw to itself", "redelivery while it waits gave the leases []"},
+	{"accept/what is unsent is told", "keeps to itself what is unsent", "unsent"},
+	{"accept/what is unsent is told", "takes all for unsent", "unsent"},
 	{"accept/twice in one batch", "forgets what it saw in the batch", "got {"},
 	{"accept/events are per channel", "has one event space", "the same event on another channel gave"},
 	{"accept/the event tells messages apart", "takes one message for another of its id", "another event of the same message"},
