@@ -2,7 +2,6 @@ package chaos
 
 import (
 	"bytes"
-	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/http"
@@ -239,12 +238,6 @@ func (n *network) show(in string, m shown) {
 		default:
 		}
 	}
-}
-
-func (n *network) fault(format string, args ...any) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.faults = append(n.faults, fmt.Sprintf(format, args...))
 }
 
 // questionIn is what all buttons of one question have in common.

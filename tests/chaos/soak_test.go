@@ -169,8 +169,13 @@ func newSoak(t *testing.T, name string, platform func(*rand.Rand) platform) *soa
 	t.Cleanup(s.mind.close)
 	s.tools = newTools()
 	t.Cleanup(s.tools.close)
+	convs := map[string]bool{}
 	for _, p := range s.platform.populate() {
 		s.people = append(s.people, newPerson(s, p))
+		convs[p.conv] = true
+	}
+	if len(convs) != conversations {
+		t.Fatalf("there are %d conversations, and not %d", len(convs), conversations)
 	}
 	s.gateway = newGateway(t, s.config())
 	s.gateway.start(t)
