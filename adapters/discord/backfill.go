@@ -53,6 +53,7 @@ func (t *intake) ready(ctx context.Context, raw json.RawMessage) error {
 		}
 	}
 	t.after, t.since = t.gap(), time.Now()
+	t.rooms.begin(t.since)
 	t.missing = map[string]bool{}
 	for _, g := range x.Guilds {
 		t.missing[g.ID] = true
@@ -62,6 +63,9 @@ func (t *intake) ready(ctx context.Context, raw json.RawMessage) error {
 		list = append(list, room{ID: id, Type: typeDM})
 	}
 	t.backfill(ctx, list)
+	if len(x.Guilds) == 0 {
+		t.advance(ctx)
+	}
 	return nil
 }
 
@@ -195,6 +199,9 @@ func (t *intake) fill(ctx context.Context, d debt) {
 	count := 0
 	for range maxPages {
 		page, err := t.patiently(ctx, d)
+		if ctx.Err() != nil {
+			return
+		}
 		if err != nil {
 			t.owe(d.room, d.after, d.since)
 			return

@@ -1,10 +1,12 @@
 package discord
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
 	"sync"
+	"time"
 )
 
 // rooms is what is known of Discord's channels: of whom they are, and up to where
@@ -103,6 +105,16 @@ func (r *rooms) gap() (after func(room string) uint64) {
 	}
 }
 
+// begin is the first start, if there was none: what is written from now on is for
+// us, also where nothing is stored when the process ends.
+func (r *rooms) begin(now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.since == 0 {
+		r.since = idAt(now) + margin
+	}
+}
+
 // listed are the direct rooms.
 func (r *rooms) listed() []string {
 	r.mu.Lock()
@@ -131,7 +143,9 @@ func (r *rooms) text() string {
 	c := cursor{Since: r.since, Last: r.last, Direct: slices.Sorted(maps.Keys(r.direct))}
 	if len(c.Direct) > maxDirect {
 		// Ids grow with time: the oldest rooms go, of those that are silent.
-		slices.SortFunc(c.Direct, func(a, b string) int { return int(min(1, ordinal(b))) - int(min(1, ordinal(a))) })
+		slices.SortFunc(c.Direct, func(a, b string) int {
+			return cmp.Or(cmp.Compare(ordinal(c.Last[b]), ordinal(c.Last[a])), cmp.Compare(ordinal(b), ordinal(a)))
+		})
 		c.Direct = c.Direct[:maxDirect]
 	}
 	raw, err := json.Marshal(c)
