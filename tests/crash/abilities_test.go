@@ -99,6 +99,12 @@ func TestARecorderCanDoWhatItsAdapterCan(t *testing.T) {
 			}
 		}
 	}
+	for name, i := range interfaces {
+		want := name == "ChannelPort" || name == "Renderer"
+		if does := reflect.TypeFor[*bareChannel]().Implements(i); does != want {
+			t.Errorf("the bare channel is a %s: %v", name, does)
+		}
+	}
 	for _, name := range []string{"Receiver", "Knower", "Menu", "Reporter"} {
 		if !reflect.TypeFor[*receiver]().Implements(interfaces[name]) {
 			t.Errorf("the recorded receiver is no %s", name)

@@ -58,7 +58,7 @@ func (c *channel) Upload(ctx context.Context, m ports.Outgoing, open func(contex
 }
 
 func (c *channel) Open(ctx context.Context, a ports.Attachment) (io.ReadCloser, error) {
-	defer c.p.call(beside + "channel.Open")()
+	defer c.p.call("channel.Open " + a.MIME)()
 	return c.inner.Open(ctx, a)
 }
 
@@ -92,6 +92,26 @@ func (c *channel) Render(content ports.Content) ([]ports.Content, error) {
 	return c.inner.Render(content)
 }
 
+// bareChannel records a channel that posts, and can do nothing else.
+type bareChannel struct{ channel *channel }
+
+var _ ports.ChannelPort = (*bareChannel)(nil)
+var _ ports.Renderer = (*bareChannel)(nil)
+
+func (b *bareChannel) Traits() ports.Traits { return b.channel.Traits() }
+
+func (b *bareChannel) Run(ctx context.Context, in ports.Receiver) error {
+	return b.channel.Run(ctx, in)
+}
+
+func (b *bareChannel) Send(ctx context.Context, m ports.Outgoing) (ports.MessageID, error) {
+	return b.channel.Send(ctx, m)
+}
+
+func (b *bareChannel) Render(content ports.Content) ([]ports.Content, error) {
+	return b.channel.Render(content)
+}
+
 // receives is what a receiver can do.
 type receives interface {
 	ports.Receiver
@@ -115,6 +135,11 @@ type redelivered struct{}
 // was received: a death before the platform hears, and a connection that breaks
 // there, look alike to it.
 func (r *receiver) Receive(ctx context.Context, b ports.Batch) error {
+	for i, m := range b.Messages {
+		if m.Text == sayGone {
+			b.Messages[i] = ports.Message{Event: m.Event, ID: m.ReplyTo, In: m.In, Change: ports.ChangeDelete}
+		}
+	}
 	if err := r.receive(ctx, b); err != nil || len(b.Messages) == 0 {
 		return err
 	}

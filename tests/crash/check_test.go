@@ -25,8 +25,8 @@ func (p *play) checkDead() {
 	if cursor == 0 {
 		taken = 0
 	}
-	if dropped := min(p.people.dropped, taken); err != nil || stored != taken-dropped {
-		p.fault("died with a cursor behind %d updates and %d messages stored (%v)", taken, stored, err)
+	if want := taken - p.people.dropped(taken); err != nil || stored != want {
+		p.fault("died with a cursor behind %d updates and %d messages stored, want %d (%v)", taken, stored, want, err)
 	}
 }
 
@@ -46,8 +46,9 @@ func (p *play) check() {
 		}
 	}
 	said := p.people.texts + p.people.presses
-	if n, err := p.rows.count(`SELECT COUNT(*) FROM inbox`); err != nil || n != said-p.people.dropped {
-		p.fault("%d messages are stored, %d were said to be (%v)", n, said-p.people.dropped, err)
+	want := said - p.people.dropped(said)
+	if n, err := p.rows.count(`SELECT COUNT(*) FROM inbox`); err != nil || n != want {
+		p.fault("%d messages are stored, %d were said to be (%v)", n, want, err)
 	}
 	if cursor, err := p.cursor(); err != nil || cursor != firstUpdate+said-1 {
 		p.fault("the cursor is %d, the last update was %d (%v)", cursor, firstUpdate+said-1, err)
@@ -60,6 +61,8 @@ func (p *play) check() {
 	p.checkKeys()
 	p.checkAsked()
 	p.checkPosts()
+	p.checkGone()
+	p.checkFiles()
 	if spent, err := p.rows.count(`SELECT COALESCE(MAX(cost), 0) FROM (SELECT SUM(cost) AS cost FROM usage GROUP BY person)`); err != nil || p.d.limit > 0 && spent > int(p.d.limit) {
 		p.fault("a person spent %d of %d (%v)", spent, p.d.limit, err)
 	}
@@ -69,8 +72,12 @@ func (p *play) check() {
 func (p *play) checkEffects() {
 	for _, tool := range p.d.calls {
 		ran := p.world.ran(tool)
-		if unsafe(tool) && ran > 1+p.people.again {
-			p.fault("%s ran %d times, and was to run again %d times", tool, ran, p.people.again)
+		most := 1 + p.people.again
+		if p.people.redone > 0 {
+			most += p.people.yes // the redo asks, though the admin allows the tool
+		}
+		if unsafe(tool) && ran > most {
+			p.fault("%s ran %d times, and was to run %d times at most", tool, ran, most)
 		}
 		if ran == 0 && slices.ContainsFunc(p.results, func(r result) bool { return r.tool == tool && r.outcome == string(ports.CallOK) }) {
 			p.fault("%s has a result and never ran", tool)
@@ -80,7 +87,8 @@ func (p *play) checkEffects() {
 
 // checkKeys holds each call to one key, in all lives.
 func (p *play) checkKeys() {
-	keys, owners := map[string]string{}, map[string]string{}
+	once := 1 + p.people.redone // a redo is a call of its own
+	keys, owners := map[string][]string{}, map[string]string{}
 	for _, life := range p.lives {
 		for _, l := range life {
 			if l.kind != lineFact || l.name != factKey {
@@ -88,17 +96,20 @@ func (p *play) checkKeys() {
 			}
 			at := strings.LastIndex(l.rest, " ")
 			call, key := l.rest[:at], l.rest[at+1:]
-			if was, ok := keys[call]; ok && was != key {
-				p.fault("%s ran under the keys %q and %q", call, was, key)
-			}
 			if was, ok := owners[key]; ok && was != call || key == "" {
 				p.fault("the key %q is of %s and of %s", key, was, call)
 			}
-			keys[call], owners[key] = key, call
+			if owners[key] == "" {
+				keys[call] = append(keys[call], key)
+			}
+			owners[key] = call
+			if len(keys[call]) > once {
+				p.fault("%s ran under the keys %q", call, keys[call])
+			}
 		}
 	}
 	for _, tool := range p.d.calls {
-		if keys := p.world.keysOf(tool); len(keys) > 1 || slices.Contains(keys, "") {
+		if keys := p.world.keysOf(tool); len(keys) > once || slices.Contains(keys, "") {
 			p.fault("the server of %s was given the keys %q for one call", tool, keys)
 		}
 	}
@@ -127,10 +138,10 @@ func (p *play) checkAsked() {
 		}
 	}
 	for what, n := range begun {
-		once := 1
+		once := 1 + p.people.redone
 		if what == reply {
 			once, _ = p.rows.count(`SELECT COUNT(*) FROM step WHERE kind IN ('reply', 'memo')`)
-			if p.people.also {
+			if p.people.also || p.people.acted > 0 {
 				once++ // its request may be given up
 			}
 		}
@@ -283,7 +294,11 @@ func (p *play) mayDiffer(want, got line, call int) bool {
 // compareChats holds what people see to what they see without a death, but for
 // questions about an unknown outcome.
 func (p *play) compareChats(calm *play) {
-	got, want := p.visible, slices.Clone(calm.visible)
+	got, want := slices.Clone(p.visible), slices.Clone(calm.visible)
+	if p.d.silent {
+		said := func(line string) bool { return slices.Contains(p.d.ends, line) }
+		got, want = slices.DeleteFunc(got, said), slices.DeleteFunc(want, said)
+	}
 	same := len(got) == len(want)
 	for i := 0; same && i < len(got); i++ {
 		same = got[i] == want[i] || slices.Contains(p.d.ends, got[i]) && slices.Contains(p.d.ends, want[i])

@@ -44,6 +44,7 @@ type life struct {
 	Busy    ports.Busy
 	Search  int         // tokens of tools above which the model has to search for them; 0 = never
 	Limit   ports.Money // that a person may spend in a day; 0 = none
+	Bare    bool        // the channel can do no more than it has to
 }
 
 const (
@@ -116,14 +117,19 @@ func (l life) assemble(db *sqlstore.Store, p *points, log *slog.Logger) (*gatewa
 	if err != nil {
 		return nil, err
 	}
+	var port ports.ChannelPort = &channel{tg, p}
+	if l.Bare {
+		port = &bareChannel{&channel{tg, p}}
+	}
 	facts := ai.Facts()
+	facts.Images = true
 	if l.Limit > 0 { // of which a request may take nearly a half, and mostly takes a quarter
 		facts.Price, facts.MaxTokens = &ports.Price{Output: 1000}, 40
 	}
 	return gateway.New(gateway.Options{
 		Usage: db, Caps: gateway.Caps{Person: l.Limit},
 		Store: rec, Audit: &audit{db, p}, Log: log, Turns: 16, Drain: 10 * time.Second,
-		Channels: []gateway.Channel{{Name: channelName, Port: &channel{tg, p}, Agent: "main", SendsInFlight: 8}},
+		Channels: []gateway.Channel{{Name: channelName, Port: port, Agent: "main", SendsInFlight: 8}},
 		Sources: []gateway.Source{
 			{Source: toolbox.Source{Timeout: time.Second}, Port: recordSource("builtin", builtin.New(rec), p)},
 			{Source: toolbox.Source{Name: serverName, Timeout: 15 * time.Second}, Port: recordSource(serverName, server, p)},

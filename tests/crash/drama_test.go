@@ -7,6 +7,7 @@ import (
 	"dragoman/core/access"
 	"dragoman/ports"
 	fakemodel "dragoman/tests/fake/model"
+	"dragoman/tests/fake/telegram"
 )
 
 // drama is what a person wants and how they behave. Each begins with what they
@@ -16,6 +17,7 @@ type drama struct {
 	name      string
 	says      string   // first
 	calls     []string // the tools that the model then wants, all at once
+	rounds    bool     // it wants them one after the other
 	streamed  bool     // the answer takes long enough to be shown in the making
 	approve   string   // the answer to an approval: a button's label, or a text; "" = none
 	unknown   string   // the same to a question about an unknown outcome
@@ -33,6 +35,13 @@ type drama struct {
 	finds     bool        // the model has to search for its tools
 	limit     ports.Money // that a person may spend in a day; 0 = none
 	elsewhere bool        // another person says the last message, in a chat of their own
+	acts      []act       // what else is done, one after the other
+	gone      []string    // words that are in no prompt of the last message, and in no row of what was said
+	never     bool        // gone is in no prompt at all
+	files     []*telegram.File
+	kept      int  // files that are kept in the end
+	bare      bool // the platform can do no more than it has to
+	silent    bool // what is said to the first message may be nothing, where nobody knows of the message that showed it
 }
 
 // The buttons of the questions.
@@ -65,7 +74,7 @@ func dramas() []drama {
 		{name: "budget", limit: 85e6, calls: []string{"read_a"}, then: "more?", thenEnds: "The budget for today is used up", elsewhere: true},
 		{name: "rather", calls: []string{"risky_e"}, approve: "rather this"},
 		{name: "expires", calls: []string{"risky_e"}, expires: 400 * time.Millisecond},
-		{name: "much", calls: []string{"read_much"}, result: 200},
+		{name: "much", calls: []string{"read_much"}, result: 200, kept: 1},
 		{name: "compact", calls: []string{"read_much"}, then: "/compact", thenEnds: "Compacted: 2"},
 		{name: "new", calls: []string{"read_a"}, then: "/new", thenEnds: "New conversation"},
 		{name: "command", says: "/help", ends: []string{"Write to me as you would"}},
@@ -74,6 +83,7 @@ func dramas() []drama {
 		{name: "paired", access: access.Pairing, stranger: true, says: "hello", ends: []string{"You are in"}},
 		{name: "refused", access: access.Allowlist, stranger: true, says: "hello", ends: []string{"I only"}},
 	}
+	list = append(append(list, changes()...), files()...)
 	for i := range list {
 		d := &list[i]
 		if d.says == "" {
@@ -113,6 +123,7 @@ const (
 // reply is what the model says: the calls, then that it is done.
 func (d drama) reply(r fakemodel.Request) fakemodel.Reply {
 	results := 0
+	first, _, _ := strings.Cut(r.Said(), "\n") // what came with it is told behind it
 	for _, m := range r.Messages {
 		if m.Role == "tool" && !strings.HasPrefix(m.Text, nothingFound) {
 			results++
@@ -123,8 +134,12 @@ func (d drama) reply(r fakemodel.Request) fakemodel.Reply {
 		return fakemodel.Reply{Text: "Much was read."}
 	case r.Said() == sayNext:
 		return fakemodel.Reply{Text: answerNext}
-	case r.Said() == sayAlso:
-		return fakemodel.Reply{Text: answerAlso}
+	case first == sayAlso, first == sayThat:
+		return fakemodel.Reply{Text: first + " is done."}
+	case d.rounds && results < len(d.calls):
+		return fakemodel.Reply{Calls: []fakemodel.Call{{Name: serverName + "__" + d.calls[results], Arguments: `{}`}}}
+	case strings.HasSuffix(r.Said(), sayBetter) && (results > 0 || len(d.calls) == 0):
+		return fakemodel.Reply{Text: answerBetter}
 	case d.finds && results == 0:
 		if r.Last().Role == "tool" { // the server is on its way
 			<-time.After(300 * time.Millisecond)

@@ -15,11 +15,21 @@ import (
 
 var pairingCode = regexp.MustCompile(`\b[A-HJ-NP-Z2-9]{8}\b`)
 
+// hastily ends the name of a person who presses a button once more, by which the
+// second press is told from the first.
+const hastily = " again"
+
 // saysOf names a message by what it says or presses.
 func saysOf(m ports.Message) string {
 	switch {
+	case m.Choice != nil && strings.HasSuffix(m.Name, hastily):
+		return "press " + m.Choice.Value + hastily
 	case m.Choice != nil:
 		return "press " + m.Choice.Value
+	case m.Change != "":
+		return strings.TrimSpace(string(m.Change) + " " + m.Text)
+	case m.Text == "" && len(m.Attachments) > 0:
+		return "a file"
 	case m.Text != "":
 		return m.Text
 	}
@@ -44,7 +54,7 @@ const preview = "preview"
 
 // showsOf names content by its first line.
 func showsOf(c ports.Content) string {
-	if strings.HasSuffix(c.Text, " …") {
+	if c.Partial {
 		return preview
 	}
 	first, rest, _ := strings.Cut(strings.TrimSpace(c.Text), "\n")
@@ -63,7 +73,7 @@ func showsOf(c ports.Content) string {
 func (p *points) posts(op string, m ports.Outgoing) string {
 	what, shows := p.delivery(m.Nonce), showsOf(m.Content)
 	switch {
-	case shows == preview:
+	case strings.HasSuffix(m.Nonce, "/"+preview):
 		return beside + op + " preview"
 	case strings.HasSuffix(what, "answer 0"):
 		op = "channel.Send or Edit"
@@ -84,6 +94,8 @@ func (p *points) delivery(id string) string {
 		step = "prompt"
 	case "s":
 		step = "prompt whether it is still wanted"
+	case "f":
+		step = "file"
 	default:
 		step = "answer"
 	}

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"dragoman/core/access"
-	"dragoman/ports"
 	"dragoman/tests/fake/telegram"
 )
 
@@ -23,10 +22,17 @@ type people struct {
 	last  *telegram.User // says the last thing
 
 	answered map[string]bool // questions
+	ids      map[string]int  // of messages, by what they said at first
+	pressed  telegram.Sent   // by an act
 	texts    int             // said
 	presses  int
-	dropped  int  // of the texts: from people who are not let in
-	again    int  // times that a call was to run again
+	drops    []int // the places of updates that are not accepted: from people who are not let in, say
+	again    int   // times that a call was to run again
+	yes      int   // times that a call was allowed
+	redone   int   // times that a message was to be done again
+	acted    int   // acts
+	actedAt  time.Time
+	quiet    bool // questions are answered no more
 	also     bool // what is said meanwhile was said
 	then     bool
 	next     bool
@@ -34,12 +40,15 @@ type people struct {
 	asked    time.Time // when the admin was last asked to let somebody in
 }
 
+// waitsFor is how long people wait for a word where none may come.
+const waitsFor = 3 * time.Second
+
 const bossID, personID, otherID = 1, 1001, 1002
 
 var shownCode = regexp.MustCompile(`approve ([A-Z2-9]{4}-[A-Z2-9]{4})`)
 
 func newPeople(d drama, w *world) *people {
-	p := &people{d: d, w: w, answered: map[string]bool{}}
+	p := &people{d: d, w: w, answered: map[string]bool{}, ids: map[string]int{}}
 	p.first = w.tg.User(personID, "Ann")
 	if p.last = p.first; d.stranger && d.access != access.Pairing {
 		p.last = w.tg.User(bossID, "Boss")
@@ -52,7 +61,11 @@ func newPeople(d drama, w *world) *people {
 
 func (p *people) open() {
 	if p.d.stranger {
-		p.dropped++
+		p.drop()
+	}
+	if len(p.d.files) > 0 {
+		p.album(p.d.says, p.d.files)
+		return
 	}
 	p.say(p.first, p.d.says)
 	if p.d.old {
@@ -64,7 +77,7 @@ func (p *people) open() {
 
 func (p *people) say(who *telegram.User, text string) {
 	p.texts++
-	who.Say(text)
+	p.ids[text] = who.Say(text)
 }
 
 // act does what there is to do now. It reports whether all was said and answered.
@@ -74,12 +87,13 @@ func (p *people) act(approve func(code string)) (over bool) {
 	if !p.also && p.isAt(sent) {
 		p.sayAlso()
 	}
+	acted := p.actNow(sent)
 	for _, m := range sent {
 		p.answer(m)
 	}
 	if !p.next {
 		p.pair(sent, approve)
-		first := slices.ContainsFunc(sent, p.ends)
+		first := acted && p.w.tg.Pending() == 0 && (slices.ContainsFunc(sent, p.ends) || p.d.silent && time.Since(p.actedAt) > waitsFor)
 		if first && p.d.then != "" && !p.then {
 			p.then = true
 			p.say(p.first, p.d.then)
@@ -107,7 +121,7 @@ func (p *people) failures() int {
 
 // ends reports whether a message is what is said last to the first one.
 func (p *people) ends(m telegram.Sent) bool {
-	return isGivenUp(m.Text) || !strings.HasSuffix(m.Text, "…") && slices.ContainsFunc(p.d.ends, func(how string) bool { return strings.HasPrefix(m.Text, how) })
+	return isGivenUp(m.Text) || !isPreview(m) && slices.ContainsFunc(p.d.ends, func(how string) bool { return strings.HasPrefix(m.Text, how) })
 }
 
 // thenEnds reports whether a message is what is said to the second one.
@@ -118,7 +132,7 @@ func (p *people) thenEnds(m telegram.Sent) bool {
 // isAt reports whether the first message is where more is said meanwhile.
 func (p *people) isAt(sent []telegram.Sent) bool {
 	if p.d.at == preview {
-		return slices.ContainsFunc(sent, func(m telegram.Sent) bool { return strings.HasSuffix(m.Text, " …") })
+		return slices.ContainsFunc(sent, isPreview)
 	}
 	return p.d.at != "" && p.w.ran(p.d.at) > 0
 }
@@ -132,7 +146,7 @@ func (p *people) sayAlso() {
 // answer presses a button of a question that was not answered before, or says
 // something instead. Who said /stop presses nothing any more.
 func (p *people) answer(m telegram.Sent) {
-	if len(m.Rows) == 0 || p.also {
+	if len(m.Rows) == 0 || p.also || p.quiet || isPreview(m) || slices.Contains(m.Buttons(), redoButton) {
 		return
 	}
 	how := p.d.approve
@@ -141,7 +155,7 @@ func (p *people) answer(m telegram.Sent) {
 	}
 	question, _, _ := strings.Cut(*m.Rows[0][0].Data, ":")
 	switch {
-	case how == "" || p.answered[question] || question == ports.StopQuestion: // an answer in the making asks nothing
+	case how == "" || p.answered[question]:
 		return
 	case how == p.d.meanwhile:
 		p.sayAlso()
@@ -153,8 +167,11 @@ func (p *people) answer(m telegram.Sent) {
 		p.presses++
 	}
 	p.answered[question] = true
-	if how == sayAgain {
+	switch how {
+	case sayAgain:
 		p.again++
+	case sayYes:
+		p.yes++
 	}
 }
 

@@ -73,6 +73,9 @@ func (pl *plan) learn(p *play) {
 	for _, point := range died {
 		pl.hit[key(p.d, point)] = true
 	}
+	if len(p.d.acts) > 0 && slices.ContainsFunc(p.people.chats(), isGivenUp) {
+		return // people do something else then, which the clock has a say in
+	}
 	for i, life := range p.lives {
 		for _, l := range life {
 			if l.kind == linePoint || l.kind == lineDead {
@@ -174,7 +177,9 @@ type task struct {
 	rest  time.Duration
 }
 
-func (d drama) slow() bool { return d.streamed || d.expires < time.Minute }
+func (d drama) slow() bool {
+	return d.streamed || d.expires < time.Minute || len(d.files) > 1 || len(d.acts) > 0 && d.acts[0].at == preview
+}
 
 // perform makes runs side by side and learns from them.
 func (pl *plan) perform(list []task) {

@@ -126,7 +126,7 @@ func (p *play) reopen() {
 // begin starts the next life.
 func (p *play) begin() error {
 	l := life{Dir: p.dir, Token: p.world.tg.Token(), Bot: p.world.tg.URL(), Model: p.world.model.URL + "/v1", Tools: p.world.tools.URL + "/mcp",
-		Access: p.d.access, Expires: p.d.expires, Result: p.d.result, Busy: p.d.busy, Limit: p.d.limit}
+		Access: p.d.access, Expires: p.d.expires, Result: p.d.result, Busy: p.d.busy, Limit: p.d.limit, Bare: p.d.bare}
 	if p.d.finds {
 		l.Search = 200
 	}

@@ -73,6 +73,7 @@ func openPoints(file, at string) (*points, error) {
 
 // pass notes a point, and dies there if it is the one.
 func (p *points) pass(name string) {
+	name = flat(name) // as the log has it
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if name != p.at {

@@ -26,7 +26,8 @@ var none = map[string]string{
 		OR (SELECT COALESCE(MAX(idx), -1) FROM step WHERE turn = t.id) <> t.steps - 1)`,
 	"turns without one final step": `SELECT COUNT(*) FROM turn t WHERE lane = 1 AND (SELECT COUNT(*) FROM step WHERE turn = t.id AND kind = 'final') <> 1`,
 	"turns whose end nobody was told": `SELECT COUNT(*) FROM turn t WHERE NOT EXISTS
-		(SELECT 1 FROM outbox WHERE turn = t.id AND question = '' AND optional = 0 AND preview = 0 AND state = 'sent')`,
+		(SELECT 1 FROM outbox WHERE turn = t.id AND question = '' AND optional = 0 AND preview = 0 AND state = 'sent')
+		AND EXISTS (SELECT 1 FROM inbox WHERE turn = t.id AND json_extract(body, '$.change') IS NULL)`, // what was deleted, and a change itself, needs no answer
 	"calls of a reply without a result": `SELECT COUNT(*) FROM step s, json_each(s.body, '$.calls') c WHERE s.kind = 'reply' AND NOT EXISTS
 		(SELECT 1 FROM step r WHERE r.turn = s.turn AND r.kind = 'result' AND r.call = c.key AND r.idx > s.idx AND NOT EXISTS
 			(SELECT 1 FROM step p WHERE p.turn = s.turn AND p.kind = 'reply' AND p.idx > s.idx AND p.idx < r.idx))`,
@@ -125,12 +126,14 @@ func (r rows) postings() (list []posting, err error) {
 // result is what the rows say that a call gave.
 type result struct{ tool, outcome, text string }
 
-// results are those of a drama, in the order in which the model made the calls.
+// results are those of a drama, in the order in which the model made the calls, but
+// for turns that a redo took out of the history.
 func (r rows) results() (list []result, err error) {
 	err = r.each(`SELECT json_extract(p.body, '$.calls[' || s.call || '].name'), json_extract(s.body, '$.outcome'), json_extract(s.body, '$.text')
 		FROM step s JOIN turn t ON t.id = s.turn JOIN step p ON p.turn = s.turn AND p.idx =
 			(SELECT MAX(idx) FROM step WHERE turn = s.turn AND kind = 'reply' AND idx < s.idx)
-		WHERE s.kind = 'result' ORDER BY t.seq, p.idx, s.call`,
+		WHERE s.kind = 'result' AND NOT EXISTS (SELECT 1 FROM inbox r WHERE r.conv = t.conv AND r.undoes > 0 AND r.seq > t.seq AND r.undoes <= t.seq)
+		ORDER BY t.seq, p.idx, s.call`,
 		func(scan func(...any) error) error {
 			var one result
 			err := scan(&one.tool, &one.outcome, &one.text)

@@ -206,7 +206,11 @@ func (s *store) Delete(ctx context.Context, r ports.Record) error {
 }
 
 func (s *store) Save(ctx context.Context, a ports.Artifact) error {
-	defer s.p.call(s.p.now("store.Save"))()
+	what := "" // the id of what a tool gave is of a row
+	if id := strings.Split(a.ID, "-"); len(id) == 3 {
+		what = " file " + id[2]
+	}
+	defer s.p.call(s.p.now("store.Save" + what))()
 	return s.inner.Save(ctx, a)
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -121,10 +122,7 @@ func (w *world) toolServer() *server.MCPServer {
 	s := server.NewMCPServer("world", "1.0.0")
 	add := func(name string, run func(ctx context.Context) string, o ...mcp.ToolOption) {
 		s.AddTool(mcp.NewTool(name, o...), func(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			w.mu.Lock()
-			w.effects[name]++
-			w.keys[keyOf(r)+" of "+name] = true
-			w.mu.Unlock()
+			w.runs(name, r)
 			return mcp.NewToolResultText(run(ctx)), nil
 		})
 	}
@@ -145,10 +143,22 @@ func (w *world) toolServer() *server.MCPServer {
 			return text
 		}
 	}
+	s.AddTool(mcp.NewTool("draw_i"), func(_ context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		w.runs("draw_i", r)
+		return mcp.NewToolResultImage("i is drawn", base64.StdEncoding.EncodeToString(drawing), "image/png"), nil
+	})
 	add("slow_f", stays("f is late"))
 	add("stay_h", stays("h is late"), readOnly)
 	add("wait_g", w.heard("g is there"), readOnly)
 	return s
+}
+
+// runs notes that a tool runs.
+func (w *world) runs(tool string, r mcp.CallToolRequest) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.effects[tool]++
+	w.keys[keyOf(r)+" of "+tool] = true
 }
 
 // heard takes until the gateway has what is said meanwhile.
