@@ -25,7 +25,6 @@ const (
 // fetch it.
 type richer struct {
 	blocks, level, columns int
-	size                   int // characters
 }
 
 // richly is blocks as the text of a rich message, and whether that is within its limits.

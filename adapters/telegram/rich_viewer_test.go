@@ -135,8 +135,7 @@ func stylesOf(seen []richSeen) map[richSeen]int {
 // looksMeant are the looks of blocks as they are meant to be shown in a rich message.
 func looksMeant(blocks []markdown.Block) []richSeen {
 	v := richViewer{}
-	var spans func([]markdown.Span)
-	spans = func(list []markdown.Span) {
+	spans := func(list []markdown.Span) {
 		for _, s := range list {
 			v.put(richClean(s.Text), s.Style)
 		}
