@@ -132,6 +132,12 @@ func (w *writer) link(spans []markdown.Span) {
 		w.words = true
 		return
 	}
+	if _, rest, _ := strings.Cut(target, "://"); web && label != "" && !strings.ContainsAny(label, "<> \n") && (label == rest || label+"/" == rest) { // Discord links what has a scheme
+		w.start()
+		w.raw("<" + target + ">")
+		w.words = true
+		return
+	}
 	masked := web && !strings.ContainsAny(label, "[]\n") && !urlLike.MatchString(label)
 	if masked {
 		w.start()

@@ -147,7 +147,7 @@ func TestARichDraftIsShownAndFallsBack(t *testing.T) {
 	if err := s.ch.Draft(t.Context(), in, "# One\n\nsome **words"); err != nil {
 		t.Fatal(err)
 	}
-	if d, _ := ann.Draft(0); d.Rich != "" || d.Text != "One\n\nsome words" {
+	if d, _ := ann.Draft(0); d.Rich != "" || d.Text != "One\nsome words" {
 		t.Errorf("Ann sees %+v", d)
 	}
 }

@@ -30,7 +30,8 @@ type writer struct {
 	quoted  int // where the quote began
 }
 
-// blocks writes blocks below one another; tight is how they stand in an item.
+// blocks writes blocks below one another; tight is how they stand in an item. What a
+// heading heads stands right below it.
 func (w *writer) blocks(bs []markdown.Block, tight bool) {
 	for i, b := range bs {
 		if w.full {
@@ -39,7 +40,7 @@ func (w *writer) blocks(bs []markdown.Block, tight bool) {
 		_, list := b.(markdown.List)
 		switch {
 		case i == 0:
-		case tight, list && w.depth > 0:
+		case tight, list && w.depth > 0, isHeading(bs[i-1]):
 			w.lines(1)
 		default:
 			w.lines(2)
@@ -65,6 +66,11 @@ func (w *writer) block(b markdown.Block) {
 	case markdown.Rule:
 		w.put(ruler)
 	}
+}
+
+func isHeading(b markdown.Block) bool {
+	_, ok := b.(markdown.Heading)
+	return ok
 }
 
 func bold(spans []markdown.Span) []markdown.Span {
