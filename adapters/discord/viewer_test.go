@@ -81,6 +81,7 @@ func (v *viewer) block(s string, at look) int {
 		in := at
 		in.heading = true
 		v.read(h[1], in, false)
+		v.literal(h[0][len(strings.TrimSuffix(h[0], "\n")):], at)
 		return len(h[0])
 	}
 	if item := viewItem.FindString(s); item != "" {
