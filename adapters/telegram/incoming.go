@@ -62,7 +62,7 @@ func unwanted(m *message) string {
 		return "written by a bot"
 	case m.Chat.ID == 0 || m.ID == 0:
 		return "no chat or message id"
-	case m.Text == "" && m.Caption == "" && len(attachments(m)) == 0:
+	case m.Text == "" && m.Caption == "" && len(attachments(m)) == 0 && richSaid(m.Rich) == "":
 		return "a service message"
 	}
 	return ""
@@ -212,12 +212,15 @@ func (in incoming) quoted(reply *message, chosen *quote) *ports.Quote {
 	return q
 }
 
-// said is a message's text, or what is said of its file.
+// said is a message's text, also a rich one, or what is said of its file.
 func (m *message) said() (string, []entity) {
-	if m.Text == "" {
+	switch {
+	case m.Text != "":
+		return m.Text, m.Entities
+	case m.Caption != "":
 		return m.Caption, m.CaptionEntities
 	}
-	return m.Text, m.Entities
+	return richSaid(m.Rich), nil
 }
 
 // repliedTo is the message that m answers. In a topic every message looks like a

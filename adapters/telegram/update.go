@@ -40,6 +40,8 @@ type message struct {
 	Caption         string   `json:"caption"`
 	CaptionEntities []entity `json:"caption_entities"`
 
+	Rich json.RawMessage `json:"rich_message"` // in the place of a text
+
 	Photo     []file `json:"photo"` // the same picture in several sizes
 	Animation *file  `json:"animation"`
 	Document  *file  `json:"document"`

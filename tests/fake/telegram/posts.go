@@ -17,6 +17,7 @@ type Post struct {
 	ReplyTo int
 	Quote   string // the part of what it replies to that the person marked
 	Text    string // or the caption
+	Rich    string // Markdown of a rich message that the person passes on, in the place of a text
 	File    *File  // made by Photo, Voice, Audio, Video or Document
 }
 
@@ -179,7 +180,14 @@ func (u *User) write(p Post, album string) int {
 	if p.File != nil {
 		m.media = u.s.mediaOf(u.s.keep(p.File.Kind, *p.File))
 	}
-	m.say(said{text: p.Text, preview: true})
+	what := said{text: p.Text, preview: true}
+	if p.Rich != "" {
+		var no *reply
+		if what.rich, no = richContent(string(asJSON(map[string]string{"markdown": p.Rich}))); no != nil {
+			panic("fake telegram: " + no.Description)
+		}
+	}
+	m.say(what)
 	c.add(m)
 	u.tell(c, "message", m)
 	return m.ID
