@@ -61,6 +61,10 @@ func (m *richMessage) markdown() string {
 	return m.source
 }
 
+// ForgetRich makes the server one that is older than rich messages: it has no methods
+// for them, and passes over the parameter.
+func (s *Server) ForgetRich() { s.poor.Store(true) }
+
 func (s *Server) sendRichMessage(ctx context.Context, p params) reply {
 	if !p.has("rich_message") {
 		return badRequest("parameter rich_message is required")

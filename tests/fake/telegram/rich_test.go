@@ -52,6 +52,22 @@ func TestRichMessages(t *testing.T) {
 	}
 }
 
+func TestAServerMayBeOlderThanRichMessages(t *testing.T) {
+	s := start(t, Options{})
+	s.User(7, "Ann").Say("hello")
+	call(t, s, "sendMessage", "chat_id", "7", "text", "plain")
+	s.ForgetRich()
+	if a := call(t, s, "sendRichMessage", "chat_id", "7", "rich_message", rich("x")); a.OK || a.Description != "Not Found: method not found" {
+		t.Errorf("a rich message: %+v", a)
+	}
+	if a := call(t, s, "editMessageText", "chat_id", "7", "message_id", "2", "rich_message", rich("x")); !strings.Contains(a.Description, "message text is empty") {
+		t.Errorf("a rich edit: %+v", a)
+	}
+	if sent := s.Sent(7); len(sent) != 1 || sent[0].Text != "plain" {
+		t.Errorf("Ann sees %+v", sent)
+	}
+}
+
 func TestRichMessagesAreHeldToTheirLimits(t *testing.T) {
 	s := start(t, Options{})
 	s.User(7, "Ann").Say("hello")

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -56,6 +57,7 @@ type Server struct {
 	client *http.Client  // for webhooks
 	done   chan struct{} // closed by Close
 	idle   sync.WaitGroup
+	poor   atomic.Bool // see ForgetRich
 
 	mu        sync.Mutex
 	chats     map[int64]*chat
@@ -193,7 +195,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	m, ok := methods[strings.ToLower(name)]
-	if !ok {
+	if !ok || s.poor.Load() && strings.Contains(m.name, "Rich") {
 		write(w, refuse(http.StatusNotFound, "Not Found: method not found"))
 		return
 	}
@@ -205,6 +207,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 		write(w, badRequest(err.Error()))
 		return
+	}
+	if s.poor.Load() {
+		delete(p.form, "rich_message")
 	}
 	if s.opts.Watch.Called != nil {
 		s.opts.Watch.Called(m.name)
