@@ -46,6 +46,31 @@ func TestVeryLongCodeIsTakenOutOfTheText(t *testing.T) {
 	}
 }
 
+func FuzzTakeCode(f *testing.F) {
+	f.Add("see\n"+fenced("", "go", 101)+"that", 9)
+	f.Add("- a\n"+fenced("  ", "~x", 30)+"\n  ```", 3)
+	f.Add("````\n```\n\u2028x\r\n````", 1)
+	f.Fuzz(func(t *testing.T, text string, limit int) {
+		limit = 1 + max(0, limit)%200
+		rest, found := takeCode(text, limit)
+		all := rest
+		for _, f := range found {
+			if prefix(f.code, limit) == len(f.code) || strings.Count(rest, f.says()) == 0 {
+				t.Errorf("%q of %q is a file of %q", f, text, rest)
+			}
+			all += "\n" + f.code
+		}
+		for line := range strings.Lines(text) {
+			if words := strings.TrimSpace(line); !strings.ContainsAny(words, "`~") && !strings.Contains(all, words) {
+				t.Errorf("%q is gone of %q: %q, %q", words, text, rest, found)
+			}
+		}
+		if len(found) == 0 && rest != text {
+			t.Errorf("%q became %q", text, rest)
+		}
+	})
+}
+
 // long is an answer with code for three messages of the stage.
 func long() ports.Content {
 	return ports.Content{Text: "Here:\n\n" + fenced("", "go", 300) + "\nEnjoy."}
