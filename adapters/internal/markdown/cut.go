@@ -69,8 +69,8 @@ func cutCode(text string, fits func(string) bool) (head, tail string, ok bool) {
 	return text[:at], text[at:], at > 0
 }
 
-// wordBreak is the best place for a cut at or before at: a line end or a space
-// not before least, else between characters.
+// wordBreak is the best place for a cut at or before at: a line end, the end of a
+// sentence or a space not before least, else between characters.
 func wordBreak(text string, at, least int) int {
 	at = runeStart(text, at)
 	next, _ := utf8.DecodeRuneInString(text[at:])
@@ -80,6 +80,9 @@ func wordBreak(text string, at, least int) int {
 	if i := strings.LastIndexByte(text[:at], '\n'); i > least {
 		return i
 	}
+	if i := sentenceEnd(text, at, max(least, at/4*3)); i > 0 {
+		return i
+	}
 	if at < len(text) && unicode.IsSpace(next) {
 		return at
 	}
@@ -87,6 +90,27 @@ func wordBreak(text string, at, least int) int {
 		return i
 	}
 	return characterStart(text, at)
+}
+
+// sentenceEnd is the last end of a sentence at or before at and behind least, 0 if there
+// is none.
+func sentenceEnd(text string, at, least int) int {
+	for i := at; i > least; {
+		before, n := utf8.DecodeLastRuneInString(text[:i])
+		next, _ := utf8.DecodeRuneInString(text[i:])
+		switch before {
+		case '.', '!', '?', '…':
+			if unicode.IsSpace(next) {
+				return i
+			}
+		case '。', '！', '？':
+			if i < len(text) && !unicode.IsPunct(next) && between(text, i) {
+				return i
+			}
+		}
+		i -= n
+	}
+	return 0
 }
 
 // runeStart is the last start of a rune at or before at.
