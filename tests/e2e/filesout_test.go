@@ -145,6 +145,7 @@ func TestTheWebChatShowsWhatAToolGives(t *testing.T) {
 	t.Cleanup(m.Close)
 	g := startGateway(t, `{"listen": "${LISTEN}", "models": {"main": {"type": "openai", "base_url": `+quoted(m.URL())+`, "model": "gpt-4o", "api_key": "k"}},
 		"channels": {"web": {"type": "web"}}, "tools": {"default": "allow"}`+everythingServer(t)+`}`)
+	g.WaitLine("mcp_server_connected", readyWithin)
 	link := g.WaitLine(`http://\S+/login\?code=\S+`, answerWithin)[0]
 	b := newBrowser(t, 1280, 800)
 	b.open(link)

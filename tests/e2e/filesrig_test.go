@@ -82,8 +82,8 @@ type filesRig struct {
 	asked int
 }
 
-// onBothPlatforms runs a check on each. more is for the config: members behind the
-// others, with a comma in front. The model is main's, with these facts of it.
+// onBothPlatforms runs a check on each. more is for the config: a member with a
+// server, and a comma in front. The model is main's, with these facts of it.
 func onBothPlatforms(t *testing.T, facts, more string, check func(*testing.T, *filesRig)) {
 	t.Helper()
 	for _, platform := range []string{"telegram", "discord"} {
@@ -112,6 +112,9 @@ func newFilesRig(t *testing.T, platform, facts, more string) *filesRig {
 	r.g = startGateway(t, `{"listen": "${LISTEN}", "models": {"main": {"type": "openai", "base_url": `+quoted(m.URL())+`, "model": "gpt-4o", "api_key": "k"`+facts+`}},
 		"channels": {"chat": {"type": `+quoted(platform)+`, "token": `+quoted(token)+`, "api_url": `+quoted(url)+`, "streaming": "off"}},
 		"access": {"mode": "open", "rate": ""}, "tools": {"default": "allow"}`+more+`}`)
+	if more != "" {
+		r.g.WaitLine("mcp_server_connected", readyWithin)
+	}
 	if r.dc != nil {
 		eventually(t, answerWithin, "the bot listens", func() error {
 			if r.dc.Gateway().Connected == 0 {
@@ -127,12 +130,12 @@ func newFilesRig(t *testing.T, platform, facts, more string) *filesRig {
 func everythingServer(t testing.TB) string {
 	t.Helper()
 	script := nodePackage(t, "@modelcontextprotocol", "server-everything", "dist", "index.js")
-	return `, "mcp_servers": {"ref": {"command": ` + quoted(node(t)) + `, "args": [` + quoted(script) + `]}}`
+	return `, "mcp_servers": {"ref": {"command": ` + quoted(node(t)) + `, "args": [` + quoted(script) + `], "timeout": "1m"}}`
 }
 
 // standInServer is a member for the config: this test binary as a server, as own.
 func standInServer(variable string) string {
-	return `, "mcp_servers": {"own": {"command": ` + quoted(os.Args[0]) + `, "env": {` + quoted(variable) + `: "1"}}}`
+	return `, "mcp_servers": {"own": {"command": ` + quoted(os.Args[0]) + `, "env": {` + quoted(variable) + `: "1"}, "timeout": "1m"}}`
 }
 
 // send posts files of the person with a text, together, and gives the id of the
