@@ -124,17 +124,21 @@ func TestALinkThatCannotBeReadStaysOne(t *testing.T) {
 // the rest of its time, and is told to stop.
 func TestALinkThatHangsCostsNoResult(t *testing.T) {
 	t.Parallel()
-	s, left := newLibrary(t, "2025-11-25", "note://a"), make(chan struct{})
+	s, left := newLibrary(t, "2025-11-25", "note://a"), make(chan time.Duration, 1)
 	s.read = func(c *strictCall) {
+		began := time.Now()
 		<-c.ctx.Done()
-		close(left)
+		left <- time.Since(began)
 	}
 	r := s.running("stdio", Deps{}, func(c *Config) { c.CallTimeout = time.Second })
 	if got := r.worked(); !slices.Equal(got, []string{"text/x-own "}) {
 		t.Errorf("the link holds %q", got)
 	}
 	select {
-	case <-left:
+	case took := <-left:
+		if took >= linksTime-time.Second { // the call had one
+			t.Errorf("it was waited for %s", took)
+		}
 	case <-time.After(20 * time.Second):
 		t.Error("the server was not told")
 	}
