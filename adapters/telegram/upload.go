@@ -140,9 +140,9 @@ func (c *Channel) upload(ctx context.Context, w way, form map[string]string, f p
 	parts := multipart.NewWriter(into)
 	wrote := make(chan error, 1)
 	go func() {
-		defer func() { _ = file.Close() }()
 		source, err := writeForm(parts, w, form, f, file)
 		_ = into.CloseWithError(err)
+		_ = file.Close() // before the call is over
 		wrote <- source
 	}()
 	var posted struct {

@@ -127,6 +127,7 @@ func TestAFileIsPostedOnceTheStoreCanReadItAgain(t *testing.T) {
 			return nil
 		}
 		posts(m.stage)
+		synctest.Wait()
 		if m.tries < 3 || m.last() == "" || len(m.rooms[m.lease.In]) > 0 {
 			t.Errorf("after %d tries %q was the last, and %d deliveries are left", m.tries, m.last(), len(m.rooms[m.lease.In]))
 		}
