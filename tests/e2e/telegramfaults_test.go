@@ -282,7 +282,7 @@ func TestWhyNothingComesInIsSaid(t *testing.T) {
 func TestMessagesThatWaitAreSeen(t *testing.T) {
 	t.Parallel()
 	tg := telegram.New(telegram.Options{})
-	onTelegram(t, tg, slow(t, 20, 100*time.Millisecond), "")
+	onTelegram(t, tg, slow(t, 40, 200*time.Millisecond), "")
 	ann, team := tg.User(1001, "Ann"), tg.Group(-1001, "Team")
 	first := ann.Say("a long one " + strings.Repeat("and on ", 20))
 	growing(t, tg, ann, 0)
