@@ -95,6 +95,7 @@ func (u *newDiscordUser) begins() {
 	u.act("Bob writes, whom nobody has let in", bob.DM(), "people my admin has let in", "pair approve")
 	u.says("Ann pairs", "/start "+line[2], "You are this bot's admin")
 	u.g.WaitLine("mcp_server_connected.*files", readyWithin)
+	u.g.WaitLine("mcp_server_connected.*lab", readyWithin)
 	u.says("Ann asks the demo model", "what time is it in Tokyo?", "UTC: ")
 }
 

@@ -105,6 +105,7 @@ func (u *newUser) begins() {
 	u.act("Bob writes, whom nobody has let in", "1002", "people my admin has let in", "pair approve")
 	u.says("Ann pairs", "/start "+line[2], "You are this bot's admin")
 	u.g.WaitLine("mcp_server_connected.*files", readyWithin)
+	u.g.WaitLine("mcp_server_connected.*lab", readyWithin)
 	list, _, _ := u.g.CLI("pair", "list")
 	u.tell("dragoman pair list", list)
 	u.says("Ann asks", "Please read notes.txt", "It says: Milk, bread, tea.")
