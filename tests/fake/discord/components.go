@@ -22,6 +22,7 @@ const (
 	compRow     = 1
 	compButton  = 2
 	compSelect  = 3
+	compUsers   = 5
 	compMention = 8  // the last of the kinds of select
 	compSection = 9  // the first that needs the flag
 	compText    = 10 // Markdown

@@ -2,7 +2,6 @@ package discord
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 	"time"
 )
@@ -328,31 +327,6 @@ func (i *Interaction) Response() (Sent, bool) {
 		return Sent{}, false
 	}
 	return i.s.sent(i.in.original), true
-}
-
-// Press presses a button of a message, by its label or its custom id.
-func (u *User) Press(channel, messageID, button string) (*Interaction, error) {
-	u.s.mu.Lock()
-	defer u.s.mu.Unlock()
-	ch := u.s.mustChannel(channel)
-	m := ch.message(messageID)
-	if m == nil || m.ephemeral != "" && m.ephemeral != u.user.ID {
-		return nil, fmt.Errorf("fake discord: %s sees no message %s", u.user.Username, messageID)
-	}
-	for _, row := range m.Components {
-		for _, b := range row.Components {
-			if b.Type != compButton || b.CustomID == nil || b.Label != button && *b.CustomID != button {
-				continue
-			}
-			if b.Disabled {
-				return nil, fmt.Errorf("fake discord: the button %q is disabled", button)
-			}
-			in := &interaction{kind: interactionPress, user: u.user, ch: ch, pressed: m}
-			u.s.interact(in, map[string]any{"custom_id": *b.CustomID, "component_type": b.Type})
-			return &Interaction{u.s, in}, nil
-		}
-	}
-	return nil, fmt.Errorf("fake discord: message %s has no button %q", messageID, button)
 }
 
 // interact sends an interaction to the bot. s.mu is held.
