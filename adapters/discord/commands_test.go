@@ -52,14 +52,15 @@ func TestAMessageIsForgottenByItsMenu(t *testing.T) {
 	r := newRig(t, fake.Options{})
 	r.menu = []ports.Command{{Name: "forget", Says: "Forgets it"}}
 	ann, room := r.server.User("Ann"), r.server.Guild("Team").Channel("general")
-	r.run()
-	id := ann.SayIn(room, "a secret")
+	r.run(func(c *Config) { c.Threads = true })
+	id := ann.SayIn(room, r.server.Mention()+" a secret")
+	in := r.await(1)[0].In
 	r.until("the commands are registered", func() bool { names, _ := r.server.Commands(""); return len(names) > 0 })
 	if _, err := ann.CommandOn(room, id, forgetThis); err != nil {
 		t.Fatal(err)
 	}
 	m := r.await(2)[1]
-	if m.Text != "/forget" || m.ReplyTo != messageID(room, id) || m.In.Chat != room || m.From != ann.ID() || len(m.Reply) == 0 {
+	if m.Text != "/forget" || m.ReplyTo != messageID(room, id) || m.In != in || m.From != ann.ID() || len(m.Reply) == 0 {
 		t.Errorf("it came as %+v", m)
 	}
 }

@@ -75,37 +75,22 @@ func unwanted(m message) string {
 
 // changed is an edit. Discord tells of one also where it adds the preview of a
 // link: then nobody has edited.
-func (in incoming) changed(m message, r room) (list []ports.Message, why string) {
+func (in incoming) changed(m message, r room) (ports.Message, string, bool) {
 	if m.Edited == "" || m.Content == nil {
-		return nil, "nobody edited it"
+		return ports.Message{}, "nobody edited it", false
 	}
 	out, why, ok := in.message(m, r)
-	if !ok {
-		return nil, why
-	}
 	out.Event, out.Change, out.More = m.ID+"/"+m.Edited, ports.ChangeEdit, false
-	return in.wherever(m.ID, out), ""
+	return out, why, ok
 }
 
-// gone is a message that was deleted.
-func (in incoming) gone(id, channel string, r room) []ports.Message {
-	return in.wherever(id, ports.Message{
+// gone is a message that was deleted. Whether it opened a thread nobody says any
+// more: the store knows it by its id.
+func (in incoming) gone(id, channel string, r room) ports.Message {
+	return ports.Message{
 		Event: id + "/deleted", ID: messageID(channel, id), In: in.conversation(channel, r),
 		Private: isPrivate(r.Guild, r), Change: ports.ChangeDelete,
-	})
-}
-
-// wherever is what became of a message in each conversation that may have it: one
-// that opened a thread is the thread's, and nothing of what is told now says whether
-// this one did.
-func (in incoming) wherever(id string, m ports.Message) []ports.Message {
-	if !in.threads || m.Private || m.In.Thread != "" && m.In.Thread != id {
-		return []ports.Message{m}
 	}
-	other := m
-	other.Event += "/thread"
-	m.In.Thread, other.In.Thread = "", id
-	return []ports.Message{m, other}
 }
 
 func isPrivate(guild string, r room) bool {
@@ -225,6 +210,9 @@ func (in incoming) interaction(i interaction) (out ports.Message, why string, ok
 				return out, "a menu of no message", false
 			}
 			out.Text, out.ReplyTo = "/"+forgetCommand, messageID(i.RoomID, i.Data.Target)
+			if in.threads && !out.Private && out.In.Thread == "" {
+				out.In.Thread = i.Data.Target // it opened one, and is a part of what is said there
+			}
 		}
 	default:
 		return out, "an unknown kind of interaction", false

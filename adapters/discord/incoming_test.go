@@ -122,48 +122,6 @@ func TestNobodyIsPinged(t *testing.T) {
 	}
 }
 
-// A message that opened a thread is the thread's conversation's, and its deletion
-// does not say that it did.
-func TestWhatBecomesOfAQuestionIsToldToItsThread(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, fake.Options{})
-	ann := r.server.User("Ann")
-	room := r.server.Guild("Team").Channel("general")
-	r.run(func(c *Config) { c.Threads = true })
-	id := ann.SayIn(room, r.server.Mention()+" what is new?")
-	in := r.await(1)[0].In
-	r.send(out(r.inbox.Messages()[0], "much"))
-	ann.Edit(room, id, "what is old?") // without the mention
-	ann.Delete(room, id)
-	inside := ann.SayIn(id, "go on")
-	ann.Delete(id, inside)
-	all := r.await(7)
-	for i, want := range []struct {
-		change ports.MessageChange
-		in     ports.Conversation
-		id     ports.MessageID
-	}{
-		{"", in, messageID(room, id)},
-		{ports.ChangeEdit, ports.Conversation{Chat: room}, messageID(room, id)},
-		{ports.ChangeEdit, in, messageID(room, id)},
-		{ports.ChangeDelete, ports.Conversation{Chat: room}, messageID(room, id)},
-		{ports.ChangeDelete, in, messageID(room, id)},
-		{"", in, messageID(id, inside)},
-		{ports.ChangeDelete, in, messageID(id, inside)},
-	} {
-		if m := all[i]; m.Change != want.change || m.In != want.in || m.ID != want.id {
-			t.Errorf("place %d has %+v, want %+v", i, m, want)
-		}
-	}
-	events := map[string]bool{}
-	for _, m := range all {
-		events[m.Event] = true
-	}
-	if len(events) != len(all) {
-		t.Errorf("%d messages have %d events", len(all), len(events))
-	}
-}
-
 func TestAPartOfWhatAPersonSendsSaysThatMoreComes(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, fake.Options{})

@@ -134,12 +134,12 @@ func (t *intake) message(ctx context.Context, e event) error {
 	case "MESSAGE_CREATE":
 		t.take(m.message, r)
 	case "MESSAGE_UPDATE":
-		list, why := t.in.changed(m.message, r)
-		t.keep(e.kind, m.ID, list, why)
+		out, why, ok := t.in.changed(m.message, r)
+		t.keep(e.kind, m.ID, out, why, ok)
 	default:
 		for _, id := range append(m.IDs, m.ID) {
 			if isID(id) {
-				t.keep(e.kind, id, t.in.gone(id, m.Channel, r), "")
+				t.keep(e.kind, id, t.in.gone(id, m.Channel, r), "", true)
 			}
 		}
 	}
@@ -154,19 +154,16 @@ func (t *intake) take(m message, r room) {
 		return
 	}
 	out, why, ok := t.in.message(m, r)
-	var list []ports.Message
-	if ok {
-		list = []ports.Message{out}
-	}
-	t.keep("MESSAGE_CREATE", m.ID, list, why)
+	t.keep("MESSAGE_CREATE", m.ID, out, why, ok)
 	t.read = append(t.read, place{m.Channel, m.ID})
 }
 
-func (t *intake) keep(kind, id string, list []ports.Message, why string) {
-	if len(list) == 0 {
+func (t *intake) keep(kind, id string, m ports.Message, why string, ok bool) {
+	if !ok {
 		t.skip(kind, id, why)
+		return
 	}
-	t.batch = append(t.batch, list...)
+	t.batch = append(t.batch, m)
 }
 
 func (t *intake) skip(kind, id, why string) {
