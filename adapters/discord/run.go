@@ -18,6 +18,7 @@ import (
 const (
 	firstPause   = 250 * time.Millisecond
 	longestPause = 30 * time.Second
+	longestAsked = 3 * time.Second // of a Discord that is there, and asks to connect anew
 
 	// Discord wants a pause of one to five seconds before it is asked for another
 	// session, and bounds the sessions of a day
@@ -106,6 +107,7 @@ func (r *runner) rest(ctx context.Context, err error) {
 	wait := r.pause.NextBackOff()
 	switch {
 	case errors.Is(err, errReconnect):
+		wait = min(wait, longestAsked)
 		r.log.Info("discord_reconnects", "dur", wait)
 		sleep(ctx, wait)
 		return
