@@ -86,8 +86,12 @@ func (a *accepting) overwrite(ctx context.Context, s ports.Sight, seq int64, m p
 	if err != nil {
 		return fail(ports.KindInvalid, "encode the message of event %s: %w", m.Event, err)
 	}
+	by := s.Seq
+	if seq == by {
+		by = 0 // nobody has read it as it was
+	}
 	_, err = a.t.exec(ctx, `UPDATE inbox SET body = $3, changed = $4, gone = $5 WHERE conv = $1 AND seq = $2`,
-		s.Message.In.String(), seq, string(body), s.Seq, gone)
+		s.Message.In.String(), seq, string(body), by, gone)
 	return err
 }
 

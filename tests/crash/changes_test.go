@@ -9,7 +9,7 @@ const (
 	answerBetter = "better done."
 	sayThat      = "and that"
 	answerThat   = "and that is done."
-	offersRedo   = "You edited your message"
+	offersRedo   = "You edited this message"
 	summary      = "Much was read."
 )
 

@@ -57,6 +57,9 @@ var commits = regexp.MustCompile(`^(store\.(Accept|Record|Park|Finish|Delivered|
 // one name, nobody would ever die at the second.
 func (pl *plan) eachCommitOnce() {
 	for _, calm := range pl.calm {
+		if len(calm.lives) == 0 {
+			continue // which has failed
+		}
 		for i, l := range calm.lives[0] {
 			if l.kind == linePoint && commits.MatchString(l.name) && slices.Contains(calm.lives[0][:i], l) {
 				pl.fail("%s: two commits are named %q", calm.d.name, l.name)

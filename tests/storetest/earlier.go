@@ -88,8 +88,8 @@ func earlierRules() []Rule {
 		}),
 		rule("earlier/nobody takes what was changed since they read it", "the answer would be to words that are not there any more", func(t *trial) {
 			in := room("a")
-			m := t.message(in, "first")
-			l := t.accept(always(ports.RouteLane), m, t.message(in, "second")).Leases[0]
+			m, second := t.message(in, "first"), t.message(in, "second")
+			l := t.accept(always(ports.RouteLane), m, second).Leases[0]
 			t.accept(replaces, t.edit(m, "mended"))
 			c := ports.Change{Turn: ports.TurnID(in, 1), Person: ann, Take: []int64{1, 2}, Steps: []ports.Step{{Kind: ports.StepReply, Body: body("r")}}}
 			t.kind(t.Record(t.ctx, l, c), ports.KindConflict, "take a message that was changed since")
@@ -99,13 +99,16 @@ func earlierRules() []Rule {
 			t.ok(t.Record(t.ctx, l, c), "take it as it is now")
 			c.Changed = 0
 			t.ok(t.Record(t.ctx, l, c), "the same again, whatever it goes by")
-			d := t.message(in, "")
-			d.ID, d.Change = m.ID, ports.ChangeDelete
-			t.accept(func(ports.Sight) ports.Route {
+			stops := func(ports.Sight) ports.Route {
 				return ports.Route{Kind: ports.RouteControl, Person: ann, Forget: true}
-			}, d)
-			c = ports.Change{Turn: c.Turn, Person: ann, Take: []int64{4}, Changed: w.Changed}
-			t.ok(t.Record(t.ctx, l, c), "take the deletion, which nothing changed")
+			}
+			d, f := t.message(in, ""), t.message(in, "/forget")
+			d.ID, d.Change = m.ID, ports.ChangeDelete
+			f.ReplyTo, f.Quote = second.ID, &ports.Quote{Text: "second"}
+			t.accept(stops, d)
+			t.accept(stops, f)
+			c = ports.Change{Turn: c.Turn, Person: ann, Take: []int64{4, 5}, Changed: w.Changed}
+			t.ok(t.Record(t.ctx, l, c), "take the deletions, which nothing changed")
 		}),
 		rule("earlier/what is deleted is gone in all its forms", "a person deletes what nobody shall read any more, whatever became of it before", func(t *trial) {
 			in := room("a")
