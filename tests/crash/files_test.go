@@ -28,7 +28,7 @@ func files() []drama {
 		in,
 		{name: "album that interrupts", busy: ports.BusyInterrupt, calls: []string{"stay_h"}, kept: 2, ends: []string{answerAlso},
 			acts: []act{{at: "stay_h", does: sends, what: sayAlso, files: album}}},
-		{name: "album that is forgotten", files: album, says: sayOld, kept: 2, ends: []string{"I have forgotten"},
+		{name: "album that is forgotten", files: album, says: sayOld, kept: 1, ends: []string{"I have forgotten"},
 			gone: []string{sayOld, base64.StdEncoding.EncodeToString(album[0].Data)}, acts: []act{{at: answerFirst, does: forgets, of: sayOld}}},
 		out,
 		bareIn,
