@@ -52,6 +52,7 @@ func posts(s *stage) {
 	s.mu.Unlock()
 	s.box.Wake(s.lease)
 	<-time.After(10 * time.Minute)
+	synctest.Wait()
 }
 
 func newMover(t *testing.T) *mover {
