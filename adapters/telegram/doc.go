@@ -15,7 +15,8 @@
 //
 // Markdown is rendered to text with entities, split on its tree, when the answer
 // is stored: render.go makes pages, writer.go and spans.go write blocks and
-// looks, page.go makes the offsets hold.
+// looks, page.go makes the offsets hold. Where rich messages are asked for, rich.go
+// and rich_spans.go write them beside it, and forms.go tries one form after the other.
 //
 // The token is part of every URL. No error of this package holds the URL.
 package telegram
