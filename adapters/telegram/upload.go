@@ -141,9 +141,8 @@ func (c *Channel) upload(ctx context.Context, w way, form map[string]string, f p
 	wrote := make(chan error, 1)
 	go func() {
 		source, err := writeForm(parts, w, form, f, file)
-		_ = file.Close()
-		_ = into.CloseWithError(err)
 		_ = file.Close() // before the call is over
+		_ = into.CloseWithError(err)
 		wrote <- source
 	}()
 	var posted struct {
