@@ -60,6 +60,9 @@ func (t *intake) ready(ctx context.Context, raw json.RawMessage) error {
 	}
 	var list []room
 	for _, id := range t.rooms.listed() {
+		if t.shard.index > 0 {
+			break // shard 0 has them
+		}
 		list = append(list, room{ID: id, Type: typeDM})
 	}
 	t.backfill(ctx, list)

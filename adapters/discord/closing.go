@@ -1,6 +1,7 @@
 package discord
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/coder/websocket"
@@ -22,8 +23,8 @@ const (
 // advice is what an admin can do about them.
 var advice = map[websocket.StatusCode]string{
 	closeToken:         "Discord does not accept the bot token; make a new one at https://discord.com/developers/applications, under Bot",
-	closeShard:         "Discord does not accept the shard that was asked for",
-	closeShards:        "the bot is in too many servers for one connection; Discord wants it sharded, which this gateway does not do",
+	closeShard:         "Discord does not accept the shard that was asked for; update Dragoman",
+	closeShards:        "the bot is in too many servers for the connections that Discord itself recommended; restart Dragoman later",
 	closeVersion:       "Discord does not serve this version of its gateway any more; update Dragoman",
 	closeIntents:       "Discord does not know the intents that were asked for; update Dragoman",
 	closeIntentsDenied: "the bot may not read what people write; turn on Message Content Intent at https://discord.com/developers/applications, under Bot",
@@ -67,4 +68,10 @@ func forgets(err error) bool {
 		return true
 	}
 	return false
+}
+
+// tooFewShards reports whether Discord wants a bot to have more sessions.
+func tooFewShards(err error) bool {
+	var c *closed
+	return errors.As(err, &c) && c.code == closeShards
 }

@@ -53,7 +53,7 @@ type option struct {
 // registerCommands tells Discord of the commands once it is known who we are, and
 // only if it has others: it counts how often they are written. What it has is asked
 // for, for nothing that we keep would tell that somebody else changed them.
-func (r *runner) registerCommands(ctx context.Context) {
+func (r *runner) registerCommands(ctx context.Context, menu ports.Menu) {
 	var app string
 	select {
 	case app = <-r.app:
@@ -61,8 +61,8 @@ func (r *runner) registerCommands(ctx context.Context) {
 		return
 	}
 	var list []ports.Command
-	if m, ok := r.in.(ports.Menu); ok {
-		list = m.Commands()
+	if menu != nil {
+		list = menu.Commands()
 	}
 	path := "/applications/" + app + "/commands"
 	want := commandsOf(list)

@@ -8,6 +8,9 @@
 // keeps: the cursor says from where. The message's id is its Event, so that
 // nothing comes twice.
 //
+// A bot in many servers has several sessions, each with a part of the servers, of the
+// histories and of the cursor (shards).
+//
 // A connection belongs to one call of session, which reads and beats under one
 // context: whatever happens on it (no hello, no acknowledged heartbeat, a request
 // to reconnect at any moment) ends that context, and Run goes on with a new one.

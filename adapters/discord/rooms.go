@@ -140,7 +140,10 @@ func (r *rooms) caughtUp() string {
 
 // text is the cursor. r.mu is held.
 func (r *rooms) text() string {
-	c := cursor{Since: r.since, Last: r.last, Direct: slices.Sorted(maps.Keys(r.direct))}
+	return cursor{Since: r.since, Last: r.last, Direct: slices.Sorted(maps.Keys(r.direct))}.text()
+}
+
+func (c cursor) text() string {
 	if len(c.Direct) > maxDirect {
 		// Ids grow with time: the oldest rooms go, of those that are silent.
 		slices.SortFunc(c.Direct, func(a, b string) int {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"net/http"
 	"sync"
 	"time"
 
@@ -30,27 +29,92 @@ const (
 )
 
 // Run receives until ctx ends. Only one Run of a bot account should be at work in
-// the world: Discord tells each of them everything.
+// the world: Discord tells each of them everything. A bot in so many servers that
+// Discord wants them parted has as many sessions as Discord recommends.
 func (c *Channel) Run(ctx context.Context, in ports.Receiver) error {
-	r := &runner{channel: c, in: in, log: c.log, pause: newPause(), posts: newQueue(), presses: newQueue(), app: make(chan string, 1)}
 	defer c.api.http.CloseIdleConnections()
-	for _, step := range []func(context.Context) error{r.loadCursor, r.whoAmI} {
-		if err := r.persist(ctx, step); err != nil {
+	var err error
+	for count := 0; ; {
+		n, failed := c.recommended(ctx, in)
+		switch {
+		case failed != nil:
+			return failed
+		case n <= count:
+			return err
+		case count > 0:
+			c.log.Info("discord_wants_more_shards", "count", n)
+		}
+		count = n
+		if err = c.runShards(ctx, in, count); !tooFewShards(err) {
 			return err
 		}
 	}
+}
+
+// recommended is how many sessions Discord recommends.
+func (c *Channel) recommended(ctx context.Context, in ports.Receiver) (n int, err error) {
+	lead := &runner{channel: c, in: in, log: c.log}
+	err = lead.persist(ctx, func(ctx context.Context) error {
+		g, err := c.gate(ctx)
+		n = min(max(g.Shards, 1), maxShards)
+		return err
+	})
+	lead.recovered()
+	return n, err
+}
+
+// runShards receives with count sessions until one of them ends for good.
+func (c *Channel) runShards(ctx context.Context, in ports.Receiver, count int) error {
+	lead := &runner{channel: c, in: in, log: c.log}
+	var all *shards
+	for _, step := range []func(context.Context) error{
+		func(ctx context.Context) (err error) { all, err = newShards(ctx, in, count, c.log); return err },
+		lead.whoAmI,
+	} {
+		if err := lead.persist(ctx, step); err != nil {
+			return err
+		}
+	}
+	lead.recovered()
+	together, leave := context.WithCancelCause(ctx)
+	defer leave(nil)
+	var work sync.WaitGroup
+	first := new(starts)
+	for i := range count {
+		r := &runner{channel: c, in: all.of(i), log: c.log, pause: newPause(), posts: newQueue(), presses: newQueue(), app: make(chan string, 1),
+			shard: shard{i, count}, starts: first, me: lead.me}
+		if count > 1 {
+			r.log = c.log.With("shard", i)
+		}
+		work.Go(func() { leave(r.run(together)) })
+		if i == 0 {
+			menu, _ := in.(ports.Menu)
+			work.Go(func() { r.registerCommands(together, menu) })
+		}
+	}
+	work.Wait()
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return context.Cause(together)
+}
+
+// run receives for one shard.
+func (r *runner) run(ctx context.Context) error {
+	r.loadCursor(ctx)
 	ctx, leave := context.WithCancel(ctx)
 	var work sync.WaitGroup
 	defer work.Wait()
 	defer leave()
 	work.Go(func() { r.storePosts(ctx) })
 	work.Go(func() { r.storePresses(ctx) })
-	work.Go(func() { r.registerCommands(ctx) })
 	return r.connect(ctx)
 }
 
-// runner is one Run.
+// runner is one Run of a shard.
 type runner struct {
+	shard   shard
+	starts  *starts
 	channel *Channel
 	in      ports.Receiver
 	log     *slog.Logger
@@ -60,7 +124,6 @@ type runner struct {
 	me      user
 	rooms   *rooms
 	app     chan string // the application's id, when Discord told it
-	asked   time.Time   // when a session was asked for last
 
 	mu      sync.Mutex
 	failing bool
@@ -122,36 +185,26 @@ func (r *runner) rest(ctx context.Context, err error) {
 
 // ticket is the address for a new session, once there may be one.
 func (r *runner) ticket(ctx context.Context) (string, error) {
-	const op = "discord gateway address"
-	sleep(ctx, time.Until(r.asked.Add(identifyEvery)))
-	var gate struct {
-		URL   string `json:"url"`
-		Limit struct {
-			Total     int   `json:"total"`
-			Remaining int   `json:"remaining"`
-			Reset     int64 `json:"reset_after"` // milliseconds
-		} `json:"session_start_limit"`
-	}
-	err := r.channel.api.do(ctx, request{method: http.MethodGet, path: "/gateway/bot", timeout: askTimeout}, &gate)
+	r.starts.mu.Lock()
+	defer r.starts.mu.Unlock()
+	sleep(ctx, time.Until(r.starts.asked.Add(identifyEvery)))
+	g, err := r.channel.gate(ctx)
 	if err != nil {
-		return "", wrap(op, false, refusedToken(err))
+		return "", err
 	}
-	if gate.URL == "" {
-		return "", ports.Errorf(ports.KindProtocol, op, "no address: is api_url Discord's?")
-	}
-	left, reset := gate.Limit.Remaining, time.Duration(gate.Limit.Reset)*time.Millisecond
+	left, reset := g.Limit.Remaining, time.Duration(g.Limit.Reset)*time.Millisecond
 	switch {
-	case gate.Limit.Total == 0 || left >= scarce:
+	case g.Limit.Total == 0 || left >= scarce:
 	case left <= 0:
-		return "", &ports.Error{Kind: ports.KindRateLimited, Op: op, RetryAfter: reset,
+		return "", &ports.Error{Kind: ports.KindRateLimited, Op: "discord gateway address", RetryAfter: reset,
 			Err: fmt.Errorf("discord gives the bot no more sessions for %v; something made it connect too often", reset)}
-	case !r.asked.IsZero(): // the first one of a start is not to wait
+	case !r.starts.asked.IsZero(): // the first one of a start is not to wait
 		wait := reset / time.Duration(left)
 		r.log.Warn("discord_sessions_scarce", "left", left, "dur", wait)
 		sleep(ctx, wait)
 	}
-	r.asked = time.Now()
-	return gate.URL, ctx.Err()
+	r.starts.asked = time.Now()
+	return g.URL, ctx.Err()
 }
 
 // persist tries a step until it works. It gives up when ctx ends or the token is refused.
@@ -207,17 +260,14 @@ func (r *runner) report(err error) {
 	}
 }
 
-func (r *runner) loadCursor(ctx context.Context) error {
+func (r *runner) loadCursor(ctx context.Context) {
 	text, err := r.in.Cursor(ctx)
-	if err != nil {
-		return err
+	if err == nil {
+		r.rooms, err = newRooms(text)
 	}
-	rooms, err := newRooms(text)
 	if err != nil {
 		r.log.Warn("discord_cursor_invalid", "err", err)
 	}
-	r.rooms = rooms
-	return nil
 }
 
 func (r *runner) whoAmI(ctx context.Context) (err error) {

@@ -173,7 +173,7 @@ func (s *session) begin(ctx context.Context) error {
 		})
 	}
 	return s.write(ctx, opIdentify, map[string]any{
-		"token": s.runner.channel.api.token.Reveal(), "intents": intents,
+		"token": s.runner.channel.api.token.Reveal(), "intents": intents, "shard": []int{s.runner.shard.index, s.runner.shard.count},
 		"properties": map[string]string{"os": runtime.GOOS, "browser": "dragoman", "device": "dragoman"},
 	})
 }

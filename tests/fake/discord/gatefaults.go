@@ -77,6 +77,13 @@ func (s *Server) LoseAcks(times int) { s.gateway(func(g *gate) { g.lostAcks = ti
 // Zombify makes the connections of now deaf and dumb without closing them.
 func (s *Server) Zombify() { s.everyLink(func(l *link) { l.deaf = true }) }
 
+// NeedShards has the bot grow: it wants that many sessions from now on, and those it
+// has are closed.
+func (s *Server) NeedShards(count int) {
+	s.gateway(func(*gate) { s.opts.Shards = count })
+	s.CloseGateway(CloseShardingRequired, "Sharding required.")
+}
+
 // CloseGateway closes every connection with a code. The sessions can be resumed, but after
 // those codes that say they cannot.
 func (s *Server) CloseGateway(code int, reason string) {
@@ -151,7 +158,7 @@ func (s *Server) getGateway(*call) reply { return ok(map[string]string{"url": s.
 func (s *Server) getGatewayBot(*call) reply {
 	left := max(0, s.opts.IdentifyBudget-s.gate.identifies)
 	return ok(map[string]any{
-		"url": s.gatewayURL(), "shards": 1,
+		"url": s.gatewayURL(), "shards": max(1, s.opts.Shards),
 		"session_start_limit": map[string]int{"total": s.opts.IdentifyBudget, "remaining": left, "reset_after": 14400000, "max_concurrency": 1},
 	})
 }

@@ -37,6 +37,7 @@ const (
 	CloseFlooded          = 4008
 	CloseTimedOut         = 4009
 	CloseBadShard         = 4010
+	CloseShardingRequired = 4011
 	CloseBadVersion       = 4012
 	CloseBadIntents       = 4013
 	CloseForbidden        = 4014 // intents that are not granted
@@ -341,6 +342,8 @@ func (s *Server) identify(l *link, data json.RawMessage) {
 		l.end(s.gate.refuse.code, s.gate.refuse.reason)
 	case id.Shard[1] < 1 || id.Shard[0] < 0 || id.Shard[0] >= id.Shard[1]:
 		l.end(CloseBadShard, "Invalid shard.")
+	case id.Shard[1] < s.opts.Shards:
+		l.end(CloseShardingRequired, "Sharding required.")
 	case *id.Intents&^intentsKnown != 0 || *id.Intents < 0:
 		l.end(CloseBadIntents, "Invalid intent(s).")
 	case *id.Intents&(intentMembers|intentPresences) != 0 || s.opts.NoMessageContent && *id.Intents&intentMessageContent != 0:

@@ -40,6 +40,9 @@ type Options struct {
 	// the next one resets the token, as Discord does.
 	IdentifyEvery  time.Duration
 	IdentifyBudget int
+	// Shards is how many sessions are recommended; 1 if zero. Who identifies with fewer
+	// is turned away (4011), as Discord does from 2,500 guilds on.
+	Shards int
 	// ResumeFor is how long a session without a connection can be resumed; 2 min if zero.
 	ResumeFor time.Duration
 	// PerRoute bounds each route of one channel, guild or webhook by itself, Overall all
