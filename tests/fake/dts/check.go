@@ -1,24 +1,58 @@
 package dts
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 )
 
-// Differences say where a JSON value, as encoding/json decodes it, is not of the type
-// with this name: what is missing, what nobody knows, what is of another type. where
-// stands before each. None: it is.
-func (d Types) Differences(where string, v any, name string) []string {
-	if _, known := d[name]; !known {
-		return []string{where + ": there is no type " + name}
+// Differences say where a JSON value, as encoding/json decodes it, is not of a type,
+// which may be a name or any other expression: what is missing, what nobody knows, what
+// is of another type. where stands before each. None: it is.
+func (d Types) Differences(where string, v any, expression string) []string {
+	p := parse(expression)
+	t := p.union()
+	if p.peek() != "" {
+		return []string{where + ": " + expression + " is no type"}
 	}
-	return d.differences(where, v, typ{name: name})
+	return d.differences(where, v, t)
+}
+
+// Fields are the names of the fields that a type itself has, in the order of its
+// declaration.
+func (d Types) Fields(name string) []string { return d.own(typ{name: name}) }
+
+func (d Types) own(t typ) (names []string) {
+	if inner, ok := d.named(t); ok {
+		t = inner
+	}
+	for _, f := range t.object {
+		names = append(names, f.name)
+	}
+	return names
+}
+
+// Method is one of a type whose methods take an object: the names of that object's
+// fields, and the type of the result, an expression for Differences.
+func (d Types) Method(of, name string) (params []string, result string, ok bool) {
+	for _, f := range d[of].of.object {
+		if f.name == name && f.of.name == "method" {
+			return d.own(f.of.args[0]), f.of.literal, true
+		}
+	}
+	return nil, "", false
+}
+
+// kinds are the primitive types as encoding/json decodes them; of some no JSON can be.
+var kinds = map[string]string{
+	"string": "string", "number": "float64", "boolean": "bool", "null": "<nil>", "undefined": "never", "never": "never", "method": "never",
 }
 
 func (d Types) differences(where string, v any, t typ) []string {
-	wrong := func() []string { return []string{fmt.Sprintf("%s is %T %.60v", where, v, v)} }
+	wrong := func() []string { return []string{fmt.Sprintf("%s is %T %.200s", where, v, fmt.Sprint(v))} }
 	switch {
 	case t.array != nil:
 		list, ok := v.([]any)
@@ -33,14 +67,12 @@ func (d Types) differences(where string, v any, t typ) []string {
 	case t.union != nil:
 		return d.best(where, v, t.union)
 	case t.name == "literal":
-		if number, ok := v.(float64); ok && fmt.Sprintf("%.0f", number) == t.literal || fmt.Sprint(v) == t.literal {
+		if number, ok := v.(float64); ok && strconv.FormatFloat(number, 'f', -1, 64) == t.literal || fmt.Sprint(v) == t.literal {
 			return nil
 		}
 		return wrong()
-	case t.name == "NonNullable" && len(t.args) == 1:
-		return d.differences(where, v, t.args[0])
 	}
-	if kind, ok := map[string]string{"string": "string", "number": "float64", "boolean": "bool", "null": "<nil>", "undefined": "never", "never": "never"}[t.name]; ok {
+	if kind, ok := kinds[t.name]; ok {
 		if fmt.Sprintf("%T", v) != kind {
 			return wrong()
 		}
@@ -53,8 +85,13 @@ func (d Types) differences(where string, v any, t typ) []string {
 	if !known {
 		return nil
 	}
+	for _, s := range shapes {
+		if s.unknown != "" {
+			return []string{where + ": there is no type " + s.unknown}
+		}
+	}
 	object, ok := v.(map[string]any)
-	if !ok {
+	if !ok || len(shapes) == 0 {
 		return append(wrong(), "not an object of "+t.name)
 	}
 	var best []string
@@ -100,10 +137,11 @@ func (d Types) fields(where string, v map[string]any, s shape) []string {
 
 // named is what a name stands for, with its arguments put in.
 func (d Types) named(t typ) (typ, bool) {
-	decl, ok := d[t.name]
-	if !ok || t.name == "" {
-		return typ{}, false
+	full, ok := d.full(t)
+	if !ok {
+		return d.built(t)
 	}
+	decl := d[full]
 	bound := map[string]typ{}
 	for i, p := range decl.params {
 		switch {
@@ -116,6 +154,16 @@ func (d Types) named(t typ) (typ, bool) {
 		}
 	}
 	return decl.of.with(bound), true
+}
+
+// full is the name of a declaration, which a namespace may leave out inside itself.
+func (d Types) full(t typ) (name string, ok bool) {
+	for _, name := range []string{t.scope + t.name, t.name} {
+		if _, ok := d[name]; ok {
+			return name, true
+		}
+	}
+	return "", false
 }
 
 // with is the type with parameters replaced.
@@ -151,13 +199,15 @@ func (t typ) with(bound map[string]typ) typ {
 }
 
 // shape are the fields that an object may have: by name, all of its types there. One
-// that is open may have others.
+// that is open may have others; of one with an unknown type nothing can be said.
 type shape struct {
-	fields map[string][]field
-	open   bool
+	fields  map[string][]field
+	open    bool
+	unknown string
 }
 
-// shapes are the shapes that a type allows; known is false if nothing is known of it.
+// shapes are the shapes that a type allows, none if it is no object; known is false if
+// it may be anything.
 func (d Types) shapes(t typ) (all []shape, known bool) {
 	switch {
 	case t.object != nil || t.bases != nil:
@@ -205,12 +255,18 @@ func (d Types) namedShapes(t typ) ([]shape, bool) {
 	if inner, ok := d.named(t); ok {
 		return d.shapes(inner)
 	}
-	return nil, false
+	switch {
+	case t.name == "any" || t.name == "unknown" || t.name == "object":
+		return nil, false
+	case t.array != nil || t.name == "literal" || kinds[t.name] != "":
+		return nil, true
+	}
+	return []shape{{unknown: t.name}}, true
 }
 
 // changed applies one of the compiler's types.
 func (s shape) changed(how string, args []typ) shape {
-	out := shape{fields: map[string][]field{}, open: s.open}
+	out := shape{fields: map[string][]field{}, open: s.open, unknown: s.unknown}
 	names := map[string]bool{}
 	for _, a := range args[1:] {
 		for _, one := range append(a.union, a) {
@@ -246,7 +302,7 @@ func (d Types) cross(left []shape, t typ, over bool) []shape {
 	var all []shape
 	for _, l := range left {
 		for _, r := range right {
-			joined := shape{fields: maps.Clone(l.fields), open: l.open || r.open}
+			joined := shape{fields: maps.Clone(l.fields), open: l.open || r.open, unknown: cmp.Or(l.unknown, r.unknown)}
 			for name, fields := range r.fields {
 				if over && len(l.fields[name]) > 0 {
 					continue

@@ -2,9 +2,10 @@
 // where a JSON value is not of a type: the newest descriptions of the platforms' APIs
 // are such declarations, and a fake is held to them.
 //
-// It knows interfaces, aliases, enums, unions, intersections and generics, and of the
-// compiler's own types those that pick fields. What else a type says (conditions,
-// mapped keys, tuples) it takes for any.
+// It knows interfaces, aliases, enums, namespaces, unions, intersections and generics,
+// and of the compiler's own types those that pick fields or members. What else a type
+// says (conditions, mapped keys, tuples) it takes for any; a name that nothing declares
+// is a difference, so that no declaration is left out unnoticed.
 package dts
 
 import (
@@ -12,10 +13,12 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 )
 
-// Types are declarations by their name.
+// Types are declarations by their name, those of a namespace by its name and a dot
+// before their own.
 type Types map[string]declaration
 
 type declaration struct {
@@ -30,9 +33,10 @@ type param struct {
 
 // typ is a type expression: one of the fields below.
 type typ struct {
-	name    string  // a named type, a primitive one, "any", or "literal"
-	literal string  // of a literal: as fmt.Sprint prints the value
-	args    []typ   // of a generic
+	name    string  // a named type, a primitive one, "any", "literal", "method" or "[]" (a part of a type)
+	scope   string  // the namespace that the name was written in, and a dot
+	literal string  // of a literal: as fmt.Sprint prints the value; of a method: the type of its result
+	args    []typ   // of a generic; of a method: the type of its parameter; of a part: the type and the key
 	array   *typ    // elements
 	object  []field // an interface or an object type …
 	bases   []typ   // … and what it extends
@@ -50,7 +54,7 @@ var anything = typ{name: "any"}
 
 var (
 	comments = regexp.MustCompile(`(?s)/\*.*?\*/|(?m)^//.*$`)
-	tokens   = regexp.MustCompile("`[^`]*`|\"[^\"]*\"|'[^']*'|-?\\d+(?:\\.\\d+)?|[A-Za-z_$][\\w$.]*|=>|[{}()\\[\\]<>|&?:;,=]")
+	tokens   = regexp.MustCompile("`[^`]*`|\"[^\"]*\"|'[^']*'|0x[0-9A-Fa-f]+|-?\\d+(?:\\.\\d+)?|[A-Za-z_$][\\w$.]*|=>|[{}()\\[\\]<>|&?:;,=]")
 )
 
 // Read reads all .d.ts files of folders.
@@ -66,15 +70,19 @@ func Read(dirs ...string) (Types, error) {
 			if err != nil {
 				return nil, err
 			}
-			p := &parser{tokens: tokens.FindAllString(comments.ReplaceAllString(string(text), ""), -1)}
-			p.declarations(t)
+			parse(comments.ReplaceAllString(string(text), "")).declarations(t)
 		}
 	}
 	return t, nil
 }
 
 // parser reads tokens.
-type parser struct{ tokens []string }
+type parser struct {
+	tokens []string
+	scope  string // the namespace that it reads, and a dot
+}
+
+func parse(text string) *parser { return &parser{tokens: tokens.FindAllString(text, -1)} }
 
 func (p *parser) peek() string {
 	if len(p.tokens) == 0 {
@@ -119,9 +127,16 @@ func (p *parser) skip(until string) {
 	}
 }
 
+// declarations reads to the end of the file or of the namespace.
 func (p *parser) declarations(into Types) {
-	for p.peek() != "" {
+	for p.peek() != "" && (p.scope == "" || !p.take("}")) {
 		switch p.next() {
+		case "namespace":
+			outer := p.scope
+			p.scope = outer + p.next() + "."
+			p.take("{")
+			p.declarations(into)
+			p.scope = outer
 		case "interface":
 			name := p.next()
 			d := declaration{params: p.params()}
@@ -129,18 +144,18 @@ func (p *parser) declarations(into Types) {
 				d.of.bases = append(d.of.bases, p.single())
 			}
 			d.of.object = p.object().object
-			into[name] = d
+			into[p.scope+name] = d
 		case "type":
 			name := p.next()
 			d := declaration{params: p.params()}
 			if p.take("=") {
 				d.of = p.whole(";")
 				p.skip(";")
-				into[name] = d
+				into[p.scope+name] = d
 			}
 		case "enum":
 			name := p.next()
-			p.enum(name, into)
+			p.enum(p.scope+name, into)
 		case "import", "const", "function":
 			p.skip(";")
 		}
@@ -228,9 +243,8 @@ func (p *parser) array() typ {
 			t = typ{array: &element}
 			continue
 		}
-		p.skip("]") // T[K], a part of a type
+		t = typ{name: "[]", args: []typ{t, p.whole("]")}}
 		p.take("]")
-		t = anything
 	}
 	return t
 }
@@ -265,12 +279,15 @@ func (p *parser) single() typ {
 		return typ{name: "string"}
 	case strings.HasPrefix(token, `"`) || strings.HasPrefix(token, "'"):
 		return typ{name: "literal", literal: strings.Trim(p.next(), `"'`)}
-	case token == "":
-		return anything
+	case token == "": // the text ends where a type should stand
+		return typ{name: "never"}
+	case strings.HasPrefix(token, "0x"):
+		n, _ := strconv.ParseUint(p.next(), 0, 64)
+		return typ{name: "literal", literal: fmt.Sprint(n)}
 	case token == "true" || token == "false" || token[0] == '-' || token[0] >= '0' && token[0] <= '9':
 		return typ{name: "literal", literal: p.next()}
 	}
-	t := typ{name: p.next()}
+	t := typ{name: p.next(), scope: p.scope}
 	if p.take("<") {
 		for !p.take(">") && p.peek() != "" {
 			t.args = append(t.args, p.union())
@@ -297,12 +314,10 @@ func (p *parser) object() typ {
 			t.object = append(t.object, field{name: strings.Trim(p.next(), `"'`)})
 		}
 		optional := p.take("?")
-		if p.take("(") { // a method
-			p.skip(")")
-			p.take(")")
-		}
 		of := anything
-		if p.take(":") {
+		if p.take("(") {
+			of = p.method()
+		} else if p.take(":") {
 			of = p.whole(";,}")
 		}
 		if n := len(t.object); !made && n > 0 {
@@ -313,6 +328,28 @@ func (p *parser) object() typ {
 	}
 	if made {
 		return anything
+	}
+	return t
+}
+
+// method reads the rest of one after its opening bracket: of its parameters the first,
+// and the result as it is written.
+func (p *parser) method() typ {
+	parameter := typ{object: []field{}}
+	if p.peek() != ")" {
+		p.next()
+		p.take("?")
+		if p.take(":") {
+			parameter = p.whole(",)")
+		}
+	}
+	p.skip(")")
+	p.take(")")
+	t := typ{name: "method", args: []typ{parameter}}
+	if p.take(":") {
+		from := p.tokens
+		p.whole(";,}")
+		t.literal = strings.Join(from[:len(from)-len(p.tokens)], " ")
 	}
 	return t
 }

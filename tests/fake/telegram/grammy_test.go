@@ -13,13 +13,15 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"dragoman/tests/fake/dts"
 )
 
 // grammy is a bot of a library that nobody here wrote (testdata/bot.mjs), which
 // knows Telegram and nothing of the fake.
 type grammy struct {
 	t      *testing.T
-	types  declarations
+	types  dts.Types
 	stderr bytes.Buffer
 	done   chan struct{}
 
@@ -116,18 +118,18 @@ func (g *grammy) check() (updates, answers int) {
 		switch {
 		case one["update"] != nil:
 			updates++
-			out = g.types.differences("update", one["update"], typ{name: "Update"})
+			out = g.types.Differences("update", one["update"], "Update")
 		case one["method"] != nil && one["ok"] == true:
 			answers++
 			name := fmt.Sprint(one["method"])
-			_, result, ok := g.types.method(name)
+			_, result, ok := g.types.Method("ApiMethods", name)
 			if !ok {
 				g.t.Errorf("the types do not know %s", name)
 			}
 			if name == "sendMediaGroup" { // the types forget that documents and audio have a media_group_id too
-				result = typ{array: &typ{name: "Message"}}
+				result = "Message[]"
 			}
-			out = g.types.differences(name, one["result"], result)
+			out = g.types.Differences(name, one["result"], result)
 		case one["uncaught"] != nil:
 			out = []string{fmt.Sprint(one["uncaught"])}
 		}
@@ -254,7 +256,7 @@ func TestGrammyByWebhook(t *testing.T) {
 	ann.Say("early")
 	g := runGrammy(t, s, "MODE=webhook", "SECRET=s3cret")
 	info, _ := g.await("info")["info"].(map[string]any)
-	if out := g.types.differences("getWebhookInfo", info, typ{name: "WebhookInfo"}); out != nil {
+	if out := g.types.Differences("getWebhookInfo", info, "WebhookInfo"); out != nil {
 		t.Error(out)
 	}
 	ann.Say("late")
@@ -290,12 +292,6 @@ func shown(t *testing.T, s *Server, chat int64, n int) []Sent {
 		}
 	}
 	return s.Sent(chat)
-}
-
-// grammyTypes are the official types as npm has them.
-func grammyTypes(t *testing.T) declarations {
-	t.Helper()
-	return readDeclarations(t, installed(t, "@grammyjs", "types"))
 }
 
 // installed is the path of something that npm ci installed under tests/. Where it

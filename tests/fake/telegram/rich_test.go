@@ -24,7 +24,7 @@ func TestRichMessages(t *testing.T) {
 	if err := json.Unmarshal(a.Result, &m); err != nil {
 		t.Fatal(err)
 	}
-	if out := grammyTypes(t).differences("rich_message", m.Rich, typ{name: "RichMessage"}); out != nil {
+	if out := grammyTypes(t).Differences("rich_message", m.Rich, "RichMessage"); out != nil {
 		t.Error(out)
 	}
 	var kinds []string
