@@ -135,7 +135,7 @@ var reasons = map[ports.Kind]string{
 	ports.KindTemporary:    "the platform cannot be reached",
 	ports.KindTimeout:      "the platform does not answer",
 	ports.KindRateLimited:  "the platform asks to wait",
-	ports.KindUnauthorized: "the platform refuses the token",
+	ports.KindUnauthorized: "the platform does not let the bot in",
 	ports.KindConflict:     "somebody else receives for this account",
 	ports.KindUnavailable:  "it cannot be written or read now",
 	ports.KindFenced:       "another gateway has taken over",

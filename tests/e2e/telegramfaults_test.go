@@ -274,7 +274,7 @@ func TestWhyNothingComesInIsSaid(t *testing.T) {
 	ready(`"running"`)
 	tg.Fail("getUpdates", -1, telegram.Unauthorized)
 	ann.Say("two")
-	ready("the platform refuses the token")
+	ready("the platform does not let the bot in")
 	g.WaitLine("telegram does not accept the bot token", answerWithin)
 }
 

@@ -280,7 +280,7 @@ func TestAnAnswerOutlivesARefusedToken(t *testing.T) {
 		tg.Fail(method, -1, telegram.Unauthorized)
 	}
 	ann.Say("and then") // wakes the poll, which is refused behind it
-	readyz(t, g, "the platform refuses the token")
+	readyz(t, g, "the platform does not let the bot in")
 	g.WaitLine("telegram does not accept the bot token", answerWithin)
 	g.WaitLine(`delivery_retried.*"kind":"unauthorized"`, answerWithin)
 	if sent := tg.Sent(ann.ID()); len(sent) != 1 || !strings.HasSuffix(sent[0].Text, " …") {
