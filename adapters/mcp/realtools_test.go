@@ -99,7 +99,7 @@ func everythingProbes(transport string) []probe {
 		{"get-resource-reference", `{"resourceType":"Text","resourceId":3}`, `text [^\n]*\nresource demo://resource/dynamic/text/3 text/plain Resource 3: This is a plaintext resource [^\n]*\ntext [^\n]*`},
 		{"get-resource-reference", `{"resourceType":"Blob","resourceId":2}`, `text [^\n]*\nresource demo://resource/dynamic/blob/2 text/plain Resource 2: This is a base64 blob [^\n]*\ntext [^\n]*`},
 		{"gzip-file-as-resource", `{"name":"x.gz","data":"data:text/plain,hello","outputType":"resource"}`, `resource demo://resource/session/x\.gz application/gzip packed: hello`},
-		{"gzip-file-as-resource", `{"name":"y.gz","data":"data:text/plain,hello","outputType":"resourceLink"}`, `link y\.gz demo://resource/session/y\.gz application/gzip`},
+		{"gzip-file-as-resource", `{"name":"y.gz","data":"data:text/plain,hello","outputType":"resourceLink"}`, `link y\.gz demo://resource/session/y\.gz application/gzip packed: hello`},
 		{"trigger-long-running-operation", `{"duration":1,"steps":4}`, `text Long running operation completed\. Duration: 1 seconds, Steps: 4\.`},
 		{"toggle-simulated-logging", `{}`, `text Started simulated, random-leveled logging .*`},
 		{"echo", `{"message":"beside the log"}`, `text Echo: beside the log`},
