@@ -52,6 +52,9 @@ const (
 	serverName  = "srv"
 	logName     = "points.log"
 	approve     = "approve " // asks the child, on its stdin, to let somebody in
+	// politeness is the niceness of the children: there are thousands of them, and tests
+	// that run beside these wait for things with a deadline.
+	politeness = 5
 )
 
 // liveOut is a whole life of a gateway, put together as the command does it.
@@ -60,6 +63,7 @@ func liveOut(text string) error {
 	if err := json.Unmarshal([]byte(text), &l); err != nil {
 		return err
 	}
+	_ = syscall.Setpriority(syscall.PRIO_PROCESS, 0, politeness)
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	p, err := openPoints(filepath.Join(l.Dir, logName), l.At)

@@ -21,6 +21,7 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -72,13 +73,16 @@ func prepare(t *testing.T) {
 // TestNothingIsLostOrDoneTwiceWhereverTheProcessIsKilled is the whole of it. With
 // CRASH_DRAMA in the environment it plays those dramas alone (names with | between
 // them), which may not reach what the clock drives; with CRASH_CALM nobody dies, to see how dramas go.
+// All points of lives without a death are played, and of those in recoveries a quarter,
+// another one each day: CRASH_SHARE is which (0 to 3), or "all".
 func TestNothingIsLostOrDoneTwiceWhereverTheProcessIsKilled(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it kills a thousand processes")
 	}
 	prepare(t)
 	began := time.Now()
-	pl := &plan{calm: map[string]*play{}, ways: map[string][]way{}, tried: map[string]int{}, hit: map[string]bool{}, alone: os.Getenv("CRASH_DRAMA") != "", fail: t.Errorf}
+	pl := &plan{calm: map[string]*play{}, ways: map[string][]way{}, tried: map[string]int{}, hit: map[string]bool{}, alone: os.Getenv("CRASH_DRAMA") != "", share: shareOf(t, os.Getenv("CRASH_SHARE")), fail: t.Errorf}
+	t.Logf("share %d of the points in recoveries", pl.share)
 	var calm []task
 	only := os.Getenv("CRASH_DRAMA")
 	for _, d := range dramas() {
@@ -108,4 +112,20 @@ func TestNothingIsLostOrDoneTwiceWhereverTheProcessIsKilled(t *testing.T) {
 	}
 	t.Logf("%d crash points in %d scenarios (%d of them in recoveries): %d killed at, each restarted and checked, in %d runs and %s",
 		len(pl.ways), len(calm), len(pl.ways)-first, len(pl.hit), pl.runs, time.Since(began).Round(time.Second))
+}
+
+// shareOf reads a share; that of the day if nothing is said.
+func shareOf(t *testing.T, said string) int {
+	t.Helper()
+	switch n, err := strconv.Atoi(said); {
+	case said == "":
+		return time.Now().UTC().YearDay() % shares
+	case said == "all":
+		return -1
+	case err != nil || n < 0 || n >= shares:
+		t.Fatalf("CRASH_SHARE is %q, want 0 to %d or all", said, shares-1)
+		return 0
+	default:
+		return n
+	}
 }

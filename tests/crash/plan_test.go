@@ -2,6 +2,7 @@ package crash
 
 import (
 	"fmt"
+	"hash/fnv"
 	"regexp"
 	"slices"
 	"strings"
@@ -18,7 +19,9 @@ const (
 	tries = 30
 	// How many runs there are at a time: of those that keep the processors busy, and
 	// of those that wait for the clock.
-	atOnce, slowAtOnce = 6, 16
+	atOnce, slowAtOnce = 3, 16
+	// shares is in how many parts those points are played that come after a death alone.
+	shares = 4
 )
 
 // plan knows the points that were ever reached, and how to get to each.
@@ -31,6 +34,7 @@ type plan struct {
 	hit   map[string]bool // somebody died there
 	runs  int
 	alone bool // one drama: what the clock drives may not be reached in it
+	share int  // of the points in recoveries; < 0: all of them
 	fail  func(format string, args ...any)
 }
 
@@ -105,13 +109,23 @@ func (pl *plan) found(key string, w way) {
 	pl.ways[key] = have[:min(kept, len(have))]
 }
 
+// plays reports whether somebody is to die at a point.
+func (pl *plan) plays(key string) bool {
+	if pl.share < 0 || len(pl.ways[key][0].script) == 1 {
+		return true
+	}
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(key))
+	return int(h.Sum32()%shares) == pl.share
+}
+
 // due are the points at which nobody died so far, each with a way to it.
 func (pl *plan) due() []task {
 	pl.mu.Lock()
 	defer pl.mu.Unlock()
 	var list []task
 	for key, ways := range pl.ways {
-		if pl.hit[key] || pl.tried[key] >= tries || len(ways[0].script) > deaths {
+		if pl.hit[key] || !pl.plays(key) || pl.tried[key] >= tries || len(ways[0].script) > deaths {
 			continue
 		}
 		if pl.alone && pl.tried[key] > 0 && strings.HasPrefix(key, beside) {
@@ -228,7 +242,7 @@ func (pl *plan) judge(t task, p *play) {
 func (pl *plan) missed() []string {
 	var list []string
 	for key, ways := range pl.ways {
-		if !pl.hit[key] && (!pl.alone || !strings.HasPrefix(key, beside)) {
+		if !pl.hit[key] && pl.plays(key) && (!pl.alone || !strings.HasPrefix(key, beside)) {
 			list = append(list, fmt.Sprintf("%s (by %s, tried %d times)", key, ways[0], pl.tried[key]))
 		}
 	}
