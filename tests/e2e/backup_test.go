@@ -73,7 +73,7 @@ func TestAGatewayGoesOnFromABackup(t *testing.T) {
 		return sent[len(sent)-1]
 	}
 	eventually(t, 2*time.Minute, "Cat is asked about the call that was cut off", func() error {
-		return contains("bad__hangs")(last(cat).Text)
+		return contains("I was interrupted")(last(cat).Text)
 	})
 	if err := w.people[cat].Press(last(cat).ID, "Skip it"); err != nil {
 		t.Fatal(err)
