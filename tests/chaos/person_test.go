@@ -137,6 +137,17 @@ func (p *person) settled() bool {
 	return p.waiting <= 0 && p.open == nil && !slices.ContainsFunc(p.words, func(w *word) bool { return !w.settled })
 }
 
+// waits says what is expected.
+func (p *person) waits() string {
+	var words []string
+	for _, w := range p.words {
+		if !w.settled {
+			words = append(words, w.verb+" "+w.text)
+		}
+	}
+	return fmt.Sprintf("for %d stops and %d words %v, at the question %+v, after the press %+v, %d changes read", p.waiting, len(words), words, p.open, p.pressed, p.read)
+}
+
 // react waits for something to do, and does it. It reports false when done is closed.
 func (p *person) react(done <-chan struct{}) bool {
 	var decides, knows <-chan time.Time

@@ -107,6 +107,11 @@ func (s *soak) run(t *testing.T) {
 	s.gateway.term(t)
 	close(s.done)
 	leaving.Wait()
+	for _, p := range s.people {
+		if !p.settled() {
+			t.Errorf("%v still waits: %s", p.room, p.waits())
+		}
+	}
 
 	v := judge(s.evidence(t))
 	f := s.figures(v, use)
