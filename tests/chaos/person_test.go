@@ -33,7 +33,8 @@ type person struct {
 	waiting int            // stops without a note yet
 	yes     map[string]int // by key
 	again   map[string]int
-	typed   int // answers that were typed
+	typed   int  // answers that were typed
+	late    bool // one was typed after the last word
 }
 
 // word is a message that must have an end.
@@ -121,7 +122,7 @@ func (p *person) episode() {
 func (p *person) ask(verb string) {
 	w := &word{text: fmt.Sprintf("c%dp%dm%d", p.number, p.slot, len(p.words)+1), verb: verb}
 	p.words = append(p.words, w)
-	p.alone = false
+	p.alone, p.late = false, false
 	p.ids[p.say(verb+" "+w.text)] = true
 }
 
@@ -206,8 +207,12 @@ func (p *person) see(m shown) {
 		for _, w := range p.words {
 			w.settled = true
 		}
-	case isInterrupted: // the last word is still to be answered
-		for _, w := range p.words[:max(0, len(p.words)-1)] {
+	case isInterrupted: // what was said last is still to be answered
+		words := p.words
+		if !p.late {
+			words = words[:max(0, len(words)-1)]
+		}
+		for _, w := range words {
 			w.settled = true
 		}
 	case isIdle, isNotYours:
@@ -246,11 +251,9 @@ func (p *person) decide() {
 	// What is typed when the question is settled already is a message like any other.
 	case n < 63 && p.alone:
 		count[k]++
-		p.typed++
-		p.ids[p.answer(q.id, strings.ToLower(yes)+".")] = true
+		p.typeIn(q.id, strings.ToLower(yes)+".")
 	case n < 70 && p.alone:
-		p.typed++
-		p.ids[p.answer(q.id, no)] = true
+		p.typeIn(q.id, no)
 	case n < 82:
 		p.choose(q.id, no)
 	case n < 92: // something else
@@ -260,6 +263,14 @@ func (p *person) decide() {
 	default:
 		p.sayStop()
 	}
+}
+
+// typeIn types an answer out. In a group it is a message like any other also as long
+// as the gateway does not know yet that its question is there: it may interrupt.
+func (p *person) typeIn(id, answer string) {
+	p.typed++
+	p.late = true
+	p.ids[p.answer(id, answer)] = true
 }
 
 // choose presses a button, which may come too late: then it does nothing.
