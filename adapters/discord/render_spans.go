@@ -16,7 +16,7 @@ func (w *writer) spans(spans []markdown.Span) {
 			n++
 		}
 		if spans[0].Link == "" {
-			w.span(spans[0])
+			w.span(spans[0], len(spans) > 1)
 		} else {
 			w.link(spans[:n])
 		}
@@ -24,9 +24,10 @@ func (w *writer) spans(spans []markdown.Span) {
 	}
 }
 
-// span writes text of one look line by line.
-func (w *writer) span(s markdown.Span) {
-	for i, line := range strings.Split(strings.Map(markdown.CleanRune, s.Text), "\n") {
+// span writes text of one look line by line. more: something follows the last.
+func (w *writer) span(s markdown.Span, more bool) {
+	lines := strings.Split(strings.Map(markdown.CleanRune, s.Text), "\n")
+	for i, line := range lines {
 		if w.full {
 			return
 		}
@@ -41,14 +42,14 @@ func (w *writer) span(s markdown.Span) {
 		case s.Style&markdown.Monospace != 0:
 			w.code(line)
 		default:
-			w.looks(line, s.Style)
+			w.looks(line, s.Style, more && i == len(lines)-1)
 		}
 	}
 }
 
 // looks writes a part of a line between the marks of its style. Blanks at its
-// ends go outside: next to them a mark is none.
-func (w *writer) looks(line string, style markdown.Style) {
+// ends go outside: next to them a mark is none. more: the line goes on.
+func (w *writer) looks(line string, style markdown.Style, more bool) {
 	if most := 4 * (w.limit + 1); most < len(line) { // more than fits in any case
 		line = strings.ToValidUTF8(line[:most], "")
 	}
@@ -59,7 +60,7 @@ func (w *writer) looks(line string, style markdown.Style) {
 	if inner != "" {
 		mark := markOf(style)
 		w.mark(mark)
-		w.raw(escape(inner, !w.words && mark == ""))
+		w.raw(escape(inner, !w.words && mark == "", more && trail == "" && mark == ""))
 		w.words = true
 		w.raw(reversed(mark))
 		if mark != "" {
@@ -144,9 +145,9 @@ func (w *writer) link(spans []markdown.Span) {
 		w.raw("[")
 		w.words = true
 	}
-	for _, s := range spans {
+	for i, s := range spans {
 		s.Link = ""
-		w.span(s)
+		w.span(s, i+1 < len(spans))
 	}
 	switch address := addressOf(target); {
 	case masked:
@@ -154,7 +155,7 @@ func (w *writer) link(spans []markdown.Span) {
 	case web:
 		w.raw(" (<" + inert.Replace(target) + ">)")
 	case !strings.Contains(label, address):
-		w.raw(" (" + escape(address, false) + ")")
+		w.raw(" (" + escape(address, false, false) + ")")
 	}
 }
 
@@ -220,8 +221,8 @@ var (
 )
 
 // escape takes from literal text what Discord would read as markup. first: it is
-// the first of its line.
-func escape(text string, first bool) string {
+// the first of its line. more: something with another look follows at once.
+func escape(text string, first, more bool) string {
 	var b strings.Builder
 	if first {
 		if at := blockMark.FindString(text); at != "" {
@@ -234,7 +235,7 @@ func escape(text string, first bool) string {
 			text = text[n+1:]
 		}
 	}
-	e := escaper{text: text, stop: -1}
+	e := escaper{text: text, more: more, stop: -1}
 	for i := 0; i < len(text); i++ {
 		if e.special(i) {
 			b.WriteByte('\\')
@@ -247,6 +248,7 @@ func escape(text string, first bool) string {
 // escaper looks ahead in text, over each part of it once.
 type escaper struct {
 	text   string
+	more   bool // marks follow the text at once
 	end    int  // of the address that was seen last
 	marked bool // it has marks in it
 	stop   int  // what was seen to end the inside of angle brackets, -1 before
@@ -269,7 +271,7 @@ func (e *escaper) special(i int) bool {
 			if n := strings.IndexAny(text[i:], " \t<"); n >= 0 {
 				e.end = i + n
 			}
-			e.marked = strings.ContainsAny(text[i:e.end], "*_~|`[\\")
+			e.marked = e.more && e.end == len(text) || strings.ContainsAny(text[i:e.end], "*_~|`[\\")
 		}
 		return e.marked
 	case '<': // "<scheme:/" is a link
