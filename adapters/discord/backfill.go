@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
 	"sync"
@@ -17,22 +16,7 @@ const (
 	pageLimit   = 100 // messages that Discord gives at once
 	maxPages    = 100 // of one room
 	backfillers = 4   // rooms that are read at once
-
-	// historyPatience is how long a history may hold up what comes in; one that cannot
-	// be read by then is owed, and tried again.
-	historyPatience = 10 * time.Second
-	settleEvery     = 15 * time.Second
-	// orderPatience is how long what is said in a room waits for a history that is owed,
-	// so that all is answered in order. Then it is better to answer at all.
-	orderPatience = 3 * time.Minute
 )
-
-// debt is a history that could not be read.
-type debt struct {
-	room  room
-	after uint64    // the last message that is stored
-	since time.Time // when it could not be read first
-}
 
 // ready begins a new session: what was written before it is read from the
 // histories, of the direct rooms at once, of the guilds' as they come.
@@ -52,11 +36,14 @@ func (t *intake) ready(ctx context.Context, raw json.RawMessage) error {
 		default:
 		}
 	}
-	t.after, t.since = t.gap(), time.Now()
-	t.rooms.begin(t.since)
-	t.missing = map[string]bool{}
+	after, before := t.rooms.gap(), t.missing
+	t.rooms.begin(time.Now())
+	t.missing = map[string]gap{}
 	for _, g := range x.Guilds {
-		t.missing[g.ID] = true
+		t.missing[g.ID] = after
+		if earlier := before[g.ID]; earlier != nil && earlier("") > 0 {
+			t.missing[g.ID] = earlier // it has not come since, and that was not the first start
+		}
 	}
 	var list []room
 	for _, id := range t.rooms.listed() {
@@ -65,7 +52,8 @@ func (t *intake) ready(ctx context.Context, raw json.RawMessage) error {
 		}
 		list = append(list, room{ID: id, Type: typeDM})
 	}
-	t.backfill(ctx, list)
+	t.backfill(ctx, list, after)
+	t.heard, t.late = time.Now(), false
 	if len(x.Guilds) == 0 {
 		t.advance(ctx)
 	}
@@ -81,11 +69,13 @@ func (t *intake) guild(ctx context.Context, raw json.RawMessage) error {
 	}
 	all := g.all()
 	t.rooms.learn(all...)
-	if !t.missing[g.ID] {
+	after := t.missing[g.ID]
+	if after == nil {
 		return nil // it is new, or was away: nothing in it was for us
 	}
-	t.backfill(ctx, slices.DeleteFunc(all, func(r room) bool { return ordinal(r.Last) <= t.after(r.ID) }))
+	t.backfill(ctx, slices.DeleteFunc(all, func(r room) bool { return !t.debts.has(r.ID) && ordinal(r.Last) <= after(r.ID) }), after)
 	delete(t.missing, g.ID)
+	t.heard = time.Now()
 	t.advance(ctx)
 	return nil
 }
@@ -97,75 +87,19 @@ func (t *intake) advance(ctx context.Context) {
 	}
 }
 
-func (t *intake) owe(r room, after uint64, since time.Time) {
-	t.log.Warn("discord_history_owed", "chat", r.ID)
-	t.owing.Lock()
-	defer t.owing.Unlock()
-	t.owed[r.ID] = debt{room: r, after: after, since: since}
-	t.tried = time.Now()
-}
-
-// waitsFor reports whether what is said in a room comes by its history.
-func (t *intake) waitsFor(room string) bool {
-	t.owing.Lock()
-	defer t.owing.Unlock()
-	d, is := t.owed[room]
-	return is && time.Since(d.since) < orderPatience
-}
-
-// patience is how long to wait for a page: once a history is owed, it is not that
-// room alone.
-func (t *intake) patience() time.Duration {
-	if t.owes() {
-		return historyPatience / 10
-	}
-	return historyPatience
-}
-
-func (t *intake) owes() bool {
-	t.owing.Lock()
-	defer t.owing.Unlock()
-	return len(t.owed) > 0
-}
-
-// gap is where a new session begins to read; what is owed is part of it.
-func (t *intake) gap() func(room string) uint64 {
-	after := t.rooms.gap()
-	return func(room string) uint64 {
-		t.owing.Lock()
-		defer t.owing.Unlock()
-		if d, is := t.owed[room]; is {
-			return d.after
-		}
-		return after(room)
-	}
-}
-
-// redeem takes a debt out of what is owed, or makes a new one.
-func (t *intake) redeem(r room) debt {
-	d := debt{room: r, after: t.after(r.ID), since: time.Now()}
-	t.owing.Lock()
-	defer t.owing.Unlock()
-	if old, is := t.owed[r.ID]; is {
-		d.since = old.since
-		delete(t.owed, r.ID)
-	}
-	return d
-}
-
 // settle reads the histories that are owed, when it is time for that.
 func (t *intake) settle(ctx context.Context) {
-	if !t.owes() || time.Since(t.tried) < settleEvery {
-		return
-	}
-	t.owing.Lock()
-	owed := slices.Collect(maps.Values(t.owed))
-	clear(t.owed)
-	t.owing.Unlock()
+	owed := t.debts.due()
 	for _, d := range owed {
+		if !d.orders() && len(d.held) > 0 {
+			t.deliver(ctx, ports.Batch{Messages: d.held})
+			d.held = nil
+		}
 		t.fill(ctx, d)
 	}
-	t.advance(ctx)
+	if len(owed) > 0 {
+		t.advance(ctx)
+	}
 }
 
 // all are the rooms of a guild.
@@ -179,12 +113,12 @@ func (g guild) all() []room {
 
 // backfill stores what was written in rooms since the gap began, some rooms side
 // by side, each in order.
-func (t *intake) backfill(ctx context.Context, list []room) {
+func (t *intake) backfill(ctx context.Context, list []room, after gap) {
 	places := make(chan struct{}, backfillers)
 	var work sync.WaitGroup
 	defer work.Wait()
 	for _, r := range list {
-		d := t.redeem(r)
+		d := t.debts.redeem(r, after)
 		if d.after == 0 {
 			continue // the first start: what was written before is not for us
 		}
@@ -196,17 +130,17 @@ func (t *intake) backfill(ctx context.Context, list []room) {
 	}
 }
 
-// fill stores what was written in one room. What it cannot read, or is too much for
-// once, is owed.
+// fill stores what was written in one room, and behind it what was held. What it
+// cannot read, or is too much for once, is owed.
 func (t *intake) fill(ctx context.Context, d debt) {
 	count := 0
 	for range maxPages {
-		page, err := t.patiently(ctx, d)
+		page, ok := t.patiently(ctx, d)
 		if ctx.Err() != nil {
 			return
 		}
-		if err != nil {
-			t.owe(d.room, d.after, d.since)
+		if !ok {
+			t.debts.owe(d)
 			return
 		}
 		stored := t.history(ctx, d.room, page)
@@ -218,29 +152,41 @@ func (t *intake) fill(ctx context.Context, d debt) {
 			d.after = ordinal(page[len(page)-1].ID)
 		}
 		if len(page) < pageLimit {
+			if len(d.held) > 0 { // a history that may not be read has none of it
+				t.deliver(ctx, ports.Batch{Messages: d.held})
+			}
 			if count > 0 {
 				t.log.Info("discord_backfilled", "chat", d.room.ID, "count", count)
 			}
 			return
 		}
 	}
-	t.owe(d.room, d.after, d.since)
+	t.debts.owe(d)
 }
 
-// patiently reads a page, however often it takes, but not for long.
-func (t *intake) patiently(ctx context.Context, d debt) (page []message, err error) {
-	ctx, cancel := context.WithTimeout(ctx, t.patience())
+// patiently reads a page, however often it takes, but not for long; ok is false if
+// that was not enough.
+func (t *intake) patiently(ctx context.Context, d debt) (page []message, ok bool) {
+	patience := t.debts.patience()
+	if patience == 0 {
+		return nil, false
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	failed := false
-	err = t.persist(ctx, func(ctx context.Context) (err error) {
+	err := t.persist(ctx, func(ctx context.Context) (err error) {
 		page, err = t.page(ctx, d.room, d.after)
 		failed = failed || err != nil
 		return err
 	})
-	if err == nil && failed {
+	t.debts.note(err == nil)
+	switch {
+	case err != nil:
+		t.log.Warn("discord_history_owed", "chat", d.room.ID)
+	case failed:
 		t.recovered()
 	}
-	return page, err
+	return page, err == nil
 }
 
 // history stores a page of a room's history, and says how many messages of it were

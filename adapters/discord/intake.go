@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"sync"
 	"time"
 
 	"dragoman/ports"
@@ -13,8 +12,8 @@ import (
 // maxBatch is how many messages are stored at once.
 const maxBatch = 100
 
-// guildsTimeout is how long the guilds may take to come after READY, until the
-// cursor moves without them.
+// guildsTimeout is how long no guild may have come after READY when the cursor moves
+// without those that are missing.
 const guildsTimeout = time.Minute
 
 // enqueue hands an event to who stores it; false if there is no room. What is of
@@ -36,13 +35,11 @@ type intake struct {
 	*runner
 	in      incoming
 	batch   []ports.Message
-	read    []place // of all that the batch has, and of what was skipped
-	missing map[string]bool
-	since   time.Time // when missing was last filled
-	after   func(room string) uint64
-	owing   sync.Mutex
-	owed    map[string]debt // by room
-	tried   time.Time
+	read    []place        // of all that the batch has, and of what was skipped
+	missing map[string]gap // guilds that have not come since READY
+	heard   time.Time      // when the last of them came
+	late    bool           // the cursor waits for them no more
+	debts   debts
 }
 
 // place is a message's.
@@ -50,7 +47,7 @@ type place struct{ room, message string }
 
 // storePosts stores what the gateway tells of messages until ctx ends.
 func (r *runner) storePosts(ctx context.Context) {
-	t := &intake{runner: r, in: r.incoming(), owed: map[string]debt{}}
+	t := &intake{runner: r, in: r.incoming()}
 	for {
 		events := t.next(ctx)
 		if ctx.Err() != nil {
@@ -72,7 +69,7 @@ func (r *runner) storePosts(ctx context.Context) {
 
 // next are the next events; none where it is time to read what is owed.
 func (t *intake) next(ctx context.Context) []event {
-	if t.owes() {
+	if t.debts.any() {
 		bounded, cancel := context.WithTimeout(ctx, settleEvery)
 		defer cancel()
 		ctx = bounded
@@ -147,13 +144,13 @@ func (t *intake) message(ctx context.Context, e event) error {
 }
 
 // take adds a new message to the batch. While older ones of its room are missing it
-// is left to the history, which brings it behind them.
+// waits for the history, to come behind them.
 func (t *intake) take(m message, r room) {
-	if t.waitsFor(m.Channel) {
-		t.skip("MESSAGE_CREATE", m.ID, "it comes with the history")
+	out, why, ok := t.in.message(m, r)
+	if ok && t.debts.hold(m.Channel, out) {
 		return
 	}
-	out, why, ok := t.in.message(m, r)
+	t.batch = append(t.batch, t.debts.release(m.Channel)...)
 	t.keep("MESSAGE_CREATE", m.ID, out, why, ok)
 	t.read = append(t.read, place{m.Channel, m.ID})
 }
@@ -222,11 +219,12 @@ func (r *runner) deliver(ctx context.Context, b ports.Batch) {
 	}
 }
 
-// awaits reports whether guilds or histories are missing.
+// awaits reports whether the cursor has to stay: guilds or histories are missing. A
+// guild that does not come holds it for a while only, and is read when it does.
 func (t *intake) awaits() bool {
-	if len(t.missing) > 0 && time.Since(t.since) > guildsTimeout {
+	if len(t.missing) > 0 && !t.late && time.Since(t.heard) > guildsTimeout {
 		t.log.Warn("discord_guilds_missing", "count", len(t.missing))
-		t.missing = nil
+		t.late = true
 	}
-	return len(t.missing) > 0 || t.owes()
+	return len(t.missing) > 0 && !t.late || t.debts.any()
 }

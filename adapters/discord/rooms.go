@@ -89,8 +89,8 @@ func (r *rooms) stored(room, message string) {
 }
 
 // gap is where reading begins: what is older is stored, apart from what Discord is
-// late by. after gives it for one room.
-func (r *rooms) gap() (after func(room string) uint64) {
+// late by.
+func (r *rooms) gap() gap {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	since, last := r.since, maps.Clone(r.last)
