@@ -78,12 +78,12 @@ func (c *Channel) Send(ctx context.Context, m ports.Outgoing) (ports.MessageID, 
 		return "", err
 	}
 	if t, ok := ticketOf(m.Reply); ok {
-		id, done, err := c.respond(ctx, t, p)
+		id, done, err := c.respond(ctx, t, m.Nonce, p)
 		if err != nil {
 			return "", err
 		}
 		if done {
-			c.tickets.take(m.In, t)
+			c.tickets.take(m.In, t, m.Nonce)
 			c.settle(ctx, m)
 			return id, nil
 		}

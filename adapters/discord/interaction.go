@@ -43,8 +43,9 @@ func ticketOf(raw json.RawMessage) (t ticket, ok bool) {
 }
 
 // respond puts a message in the place of the "thinking…" that a slash command
-// shows. done is false where there is none, or another message stands there by now.
-func (c *Channel) respond(ctx context.Context, t ticket, p payload) (_ ports.MessageID, done bool, err error) {
+// shows. done is false where there is none, or another message stands there by now,
+// whatever it says.
+func (c *Channel) respond(ctx context.Context, t ticket, delivery string, p payload) (_ ports.MessageID, done bool, err error) {
 	const op = "discord interaction"
 	c.defers.wait(ctx, t.ID)
 	path := t.original()
@@ -64,6 +65,9 @@ func (c *Channel) respond(ctx context.Context, t ticket, p payload) (_ ports.Mes
 			return "", false, err
 		}
 	}
+	if by := c.tickets.takenBy(t); by != "" && by != delivery {
+		return "", false, nil
+	}
 	if now.Content != nil && *now.Content == p.Content {
 		return messageID(now.Channel, now.ID), true, nil // a try before this one was carried out
 	}
@@ -74,8 +78,9 @@ func (c *Channel) respond(ctx context.Context, t ticket, p payload) (_ ports.Mes
 // answered by one message, which takes the place of one. The zero value is ready.
 // Safe for many goroutines.
 type tickets struct {
-	mu   sync.Mutex
-	open map[ports.Conversation][]ticket
+	mu    sync.Mutex
+	open  map[ports.Conversation][]ticket
+	taken map[string]string // the delivery in the place of one, by the interaction's id
 }
 
 func (s *tickets) add(in ports.Conversation, t ticket) {
@@ -87,18 +92,35 @@ func (s *tickets) add(in ports.Conversation, t ticket) {
 			delete(s.open, old)
 		}
 	}
+	for id := range s.taken {
+		if time.Since(timeOf(id)) > ticketLife {
+			delete(s.taken, id)
+		}
+	}
 	if s.open == nil {
 		s.open = map[ports.Conversation][]ticket{}
 	}
 	s.open[in] = append(s.open[in], t)
 }
 
-// take takes out one that shows something else now.
-func (s *tickets) take(in ports.Conversation, t ticket) {
+// take takes out one that shows a delivery now.
+func (s *tickets) take(in ports.Conversation, t ticket, delivery string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	in.Channel = ""
+	if s.taken == nil {
+		s.taken = map[string]string{}
+	}
+	s.taken[t.ID] = delivery
 	s.open[in] = slices.DeleteFunc(s.open[in], func(o ticket) bool { return o.ID == t.ID })
+}
+
+// takenBy is the delivery that this process put in the place of one; "" if there is
+// none.
+func (s *tickets) takenBy(t ticket) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.taken[t.ID]
 }
 
 // upTo takes out one and all before it: a conversation is answered in order.

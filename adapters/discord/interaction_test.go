@@ -75,6 +75,24 @@ func TestACommandIsAnsweredInItsPlace(t *testing.T) {
 	}
 }
 
+func TestAPartThatSaysTheSameAsTheOneBeforeItIsPosted(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, fake.Options{})
+	ann := r.server.User("Ann")
+	r.run()
+	i := r.command(ann, ann.DM(), "ask", map[string]any{"text": "say a lot of a"})
+	m := r.await(1)[0]
+	r.until("it is acknowledged", i.Acknowledged)
+	first, second := out(m, "aaaa"), out(m, "aaaa")
+	second.Nonce += "/2"
+	one, two := r.send(first), r.send(second)
+	r.shows(ann.DM(), "aaaa", "aaaa")
+	if one == two || r.send(first) != one || r.send(second) != two {
+		t.Errorf("the parts are %s and %s", one, two)
+	}
+	r.shows(ann.DM(), "aaaa", "aaaa")
+}
+
 func TestACommandOfAGuildComesAsItIsTyped(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, fake.Options{})
