@@ -88,6 +88,9 @@ func newShards(ctx context.Context, in ports.Receiver, count int, log *slog.Logg
 		if len(whole.Shards) == count {
 			c = whole.Shards[i]
 		}
+		if i > 0 {
+			c.Direct = nil // they are shard 0's
+		}
 		s.read[i] = c.text()
 	}
 	return s, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -126,6 +127,10 @@ func TestTheCursorsOfShardsAreOne(t *testing.T) {
 	}
 	if got := sinceOf(t, k, 2); got != "[70 70]" {
 		t.Errorf("two shards in the place of three read from %s, want from the first", got)
+	}
+	s, err = newShards(t.Context(), &keeper{text: `{"since":"70","direct":["6","7"]}`}, 2, slog.New(slog.DiscardHandler))
+	if err != nil || !strings.Contains(s.read[0], `"6","7"`) || strings.Contains(s.read[1], "direct") {
+		t.Errorf("the direct chats of one shard are with %q (%v), want them with the first", s.read, err)
 	}
 	k.text = "{"
 	if got := sinceOf(t, k, 2); got != "[0 0]" {
