@@ -13,22 +13,32 @@ import (
 const filePage = 256 << 10
 
 // upload posts a file. Of one that the platform does not take, or that is gone, the
-// person learns that it was there, and why they do not get it.
+// person learns that it was there, and why they do not get it; code of an answer they
+// get as text.
 func (o *Outbox) upload(ctx context.Context, c *channel, d ports.Delivery) (ports.MessageID, error) {
 	f := d.Out.Content.File
 	if c.uploader == nil {
 		return c.port.Send(ctx, d.Out)
 	}
-	id, err := c.uploader.Upload(ctx, d.Out, func(ctx context.Context) (io.ReadCloser, error) {
-		return o.open(ctx, d.Out.In, f.Artifact)
-	})
-	if err == nil || mayPass(err) {
-		return id, err
+	var refused error
+	if _, is := o.spelling(d.ID); !is {
+		id, err := c.uploader.Upload(ctx, d.Out, func(ctx context.Context) (io.ReadCloser, error) {
+			return o.open(ctx, d.Out.In, f.Artifact)
+		})
+		if err == nil || mayPass(err) {
+			return id, err
+		}
+		o.log.Warn("file_not_posted", "channel", d.Out.In.Channel, "chat", d.Out.In.Chat, "delivery", d.ID, ports.TurnAttr(ports.TurnOf(d.ID)),
+			"mime", f.MIME, "size", f.Size, "kind", ports.KindOf(err), "err", err)
+		refused = err
 	}
-	o.log.Warn("file_not_posted", "channel", d.Out.In.Channel, "chat", d.Out.In.Chat, "delivery", d.ID, ports.TurnAttr(ports.TurnOf(d.ID)),
-		"mime", f.MIME, "size", f.Size, "kind", ports.KindOf(err), "err", err)
+	if isCode(*f) {
+		if id, err := o.spell(ctx, c, d); err == nil || mayPass(err) {
+			return id, err
+		}
+	}
 	why := textNotPosted
-	if ports.IsKind(err, ports.KindTooLarge) {
+	if ports.IsKind(refused, ports.KindTooLarge) {
 		why = textTooLarge
 	}
 	d.Out.Content = o.RenderFor(ports.TurnOf(d.ID), d.Out.In, ports.Content{Text: label.Markdown(*f) + why})[0]

@@ -17,6 +17,9 @@ import (
 // copies it together from pieces.
 const longCode = 2
 
+// codeID is how the ids of such files begin.
+const codeID = "code-"
+
 // opening is the first line of a fence (https://spec.commonmark.org/0.31.2/#fenced-code-blocks)
 // that stands in no quote.
 var opening = regexp.MustCompile("^( {0,3})(`{3,}|~{3,})[ \t]*([^\\s`]*)([^`]*)$")
@@ -33,7 +36,7 @@ func (o *Outbox) withFiles(ch *channel, turn string, in ports.Conversation, c po
 	files := make([]ports.Content, len(found))
 	for i, f := range found {
 		sum := sha256.Sum256([]byte(f.name + "\n" + f.code))
-		a := ports.Artifact{In: in, ID: "code-" + hex.EncodeToString(sum[:8]), Name: f.name, MIME: "text/plain", Size: int64(len(f.code)), Data: []byte(f.code)}
+		a := ports.Artifact{In: in, ID: codeID + hex.EncodeToString(sum[:8]), Name: f.name, MIME: "text/plain", Size: int64(len(f.code)), Data: []byte(f.code)}
 		err := guard.Write(guard.WithTurn(o.ctx, turn), o.ctx, o.leaks, "store_save", func(ctx context.Context) error { return o.store.Save(ctx, a) })
 		if err != nil {
 			o.log.Warn("code_not_kept", "channel", in.Channel, "chat", in.Chat, ports.TurnAttr(turn), "kind", ports.KindOf(err), "err", err)

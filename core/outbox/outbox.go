@@ -63,7 +63,8 @@ type Outbox struct {
 	// unsettled are previews with an edit whose outcome is not known: it may reach
 	// the chat late, so they are not what an answer is put into.
 	unsettled map[string]bool
-	closed    bool // no sender starts any more
+	code      map[string]int // of deliveries whose code is posted as text: how many messages
+	closed    bool           // no sender starts any more
 	work      sync.WaitGroup
 	ctx       context.Context // of the sends
 	cancel    context.CancelFunc
@@ -96,7 +97,7 @@ type sender struct {
 // New makes an outbox whose sends end when ctx does.
 func New(ctx context.Context, store Store, leaks *guard.Leaks, log *slog.Logger) *Outbox {
 	o := &Outbox{store: store, leaks: leaks, log: log, channels: map[string]*channel{},
-		senders: map[ports.Conversation]*sender{}, unsettled: map[string]bool{}}
+		senders: map[ports.Conversation]*sender{}, unsettled: map[string]bool{}, code: map[string]int{}}
 	o.ctx, o.cancel = context.WithCancel(ctx)
 	o.going, o.halt = context.WithCancel(o.ctx)
 	return o

@@ -32,6 +32,7 @@ type stage struct {
 	keep  func() error                            // what the store does
 	read  func(ports.Artifact) error              // what reading a part does
 	save  error                                   // what saving one does
+	code  string                                  // what is in an artifact, if it is this
 	rooms map[ports.Conversation][]ports.Delivery // what is pending
 }
 
@@ -115,6 +116,9 @@ func (s *stage) Delivered(_ context.Context, l ports.Lease, id string, r ports.R
 
 // Read gives an artifact of 600 KiB, each page of another letter.
 func (s *stage) Read(_ context.Context, in ports.Conversation, id string, offset, limit int64) (ports.Artifact, error) {
+	if s.code != "" {
+		return ports.Artifact{In: in, ID: id, Size: int64(len(s.code)), Data: []byte(s.code[offset:])}, nil
+	}
 	a := ports.Artifact{In: in, ID: id, Size: 600 << 10}
 	for i := offset; i < min(offset+limit, a.Size); i++ {
 		a.Data = append(a.Data, 'a'+byte(i/filePage))

@@ -163,6 +163,7 @@ func (o *Outbox) giveUp(l ports.Lease, d ports.Delivery, why string) error {
 // mark records what became of a delivery. The platform has it: the mark is made
 // even while the outbox is being closed, and tried until the store takes it.
 func (o *Outbox) mark(l ports.Lease, id string, r ports.Receipt) error {
+	defer o.forget(id)
 	retry := newBackoff()
 	for {
 		err := guard.Write(guard.WithTurn(o.ctx, ports.TurnOf(id)), o.ctx, o.leaks, "store_delivered", func(ctx context.Context) error { return o.store.Delivered(ctx, l, id, r) })
