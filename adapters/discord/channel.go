@@ -88,8 +88,8 @@ func (c *Channel) Send(ctx context.Context, m ports.Outgoing) (ports.MessageID, 
 			return id, nil
 		}
 	}
-	id, err := c.post(ctx, m, p, func(room string) request {
-		return request{method: http.MethodPost, path: "/channels/" + room + "/messages", body: p.posted(m, room), timeout: sendTimeout}
+	id, err := c.post(ctx, m, p, func(m ports.Outgoing, room string) (request, error) {
+		return request{method: http.MethodPost, path: "/channels/" + room + "/messages", body: p.posted(m, room), timeout: sendTimeout}, nil
 	})
 	if err == nil {
 		c.settle(ctx, m)
@@ -97,31 +97,58 @@ func (c *Channel) Send(ctx context.Context, m ports.Outgoing) (ports.MessageID, 
 	return id, err
 }
 
-// post makes the request that posts p in the conversation of m, unless a try before
-// it has. Where that is a thread which is not there yet, it is opened.
-func (c *Channel) post(ctx context.Context, m ports.Outgoing, p payload, of func(room string) request) (ports.MessageID, error) {
-	const op = "discord create message"
+// poster makes the request that posts a message in a room.
+type poster func(m ports.Outgoing, room string) (request, error)
+
+// post posts p in the conversation of m. Where that is a thread which is not there
+// yet, it is opened; where no thread may be opened, the message that it was to open
+// from is answered instead.
+func (c *Channel) post(ctx context.Context, m ports.Outgoing, p payload, of poster) (ports.MessageID, error) {
 	in := m.In
 	room, err := roomOf(in)
 	if err != nil {
 		return "", err
 	}
+	id, err := c.postIn(ctx, room, m, p, of)
+	if in.Thread == "" || !c.threads || !hasCode(err, codeUnknownChannel) {
+		return id, err
+	}
+	switch err := c.openThread(ctx, in); ports.KindOf(err) {
+	case ports.KindForbidden, ports.KindInvalid:
+		c.log.Warn("discord_thread_not_opened", "chat", in.Chat, "err", err)
+		room, m.ReplyTo = in.Chat, messageID(in.Chat, in.Thread)
+	default:
+		if err != nil {
+			return "", err
+		}
+	}
+	return c.postIn(ctx, room, m, p, of)
+}
+
+// postIn posts p in a room, unless a try before it has. To reply takes a right that an
+// answer does not.
+func (c *Channel) postIn(ctx context.Context, room string, m ports.Outgoing, p payload, of poster) (ports.MessageID, error) {
 	if found, err := c.readBack(ctx, room, m, p); found != "" || err != nil {
 		return found, err
 	}
-	var posted message
-	err = c.api.do(ctx, of(room), &posted)
-	if in.Thread != "" && c.threads && hasCode(err, codeUnknownChannel) {
-		if err := c.openThread(ctx, in); err != nil {
-			return "", err
-		}
-		err = c.api.do(ctx, of(room), &posted)
+	posted, err := c.postOnce(ctx, room, m, of)
+	if hasCode(err, codeNoReply) {
+		m.ReplyTo = ""
+		posted, err = c.postOnce(ctx, room, m, of)
 	}
 	if err != nil {
-		return "", wrap(op, true, err)
+		return "", err
 	}
 	c.posts.note(room, posted.ID)
 	return messageID(room, posted.ID), nil
+}
+
+func (c *Channel) postOnce(ctx context.Context, room string, m ports.Outgoing, of poster) (posted message, err error) {
+	r, err := of(m, room)
+	if err != nil {
+		return posted, err
+	}
+	return posted, wrap("discord create message", true, c.api.do(ctx, r, &posted))
 }
 
 // Edit replaces a message's text and buttons, as Send would post them; without

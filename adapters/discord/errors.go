@@ -21,6 +21,7 @@ const (
 	codeUnknownPress   = 10062
 	codeNoDM           = 50007
 	codeBadWebhook     = 50027
+	codeNoReply        = 160002 // without the right to read the history
 	codeThreadThere    = 160004
 )
 

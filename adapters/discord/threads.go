@@ -19,14 +19,15 @@ func (c *Channel) openThread(ctx context.Context, in ports.Conversation) error {
 	const op = "discord thread"
 	path := "/channels/" + in.Chat + "/messages/" + in.Thread
 	var first message
-	if err := c.api.do(ctx, request{method: http.MethodGet, path: path, timeout: askTimeout}, &first); err != nil {
-		return wrap(op, false, err)
+	err := wrap(op, false, c.api.do(ctx, request{method: http.MethodGet, path: path, timeout: askTimeout}, &first))
+	if err != nil && !ports.IsKind(err, ports.KindForbidden) { // then its name is what is not known
+		return err
 	}
 	body := struct {
 		Name    string `json:"name"`
 		Archive int    `json:"auto_archive_duration"`
 	}{threadName(first), threadArchive}
-	err := c.api.do(ctx, request{method: http.MethodPost, path: path + "/threads", body: body, timeout: askTimeout}, nil)
+	err = c.api.do(ctx, request{method: http.MethodPost, path: path + "/threads", body: body, timeout: askTimeout}, nil)
 	if hasCode(err, codeThreadThere) {
 		err = nil
 	}

@@ -41,16 +41,12 @@ func (c *Channel) Upload(ctx context.Context, m ports.Outgoing, open func(contex
 	if err != nil {
 		return "", err
 	}
-	room, err := roomOf(m.In)
-	if err != nil {
-		return "", err
-	}
-	raw, kind, err := formOf(p.posted(m, room), *f, data)
-	if err != nil {
-		return "", &ports.Error{Kind: ports.KindInternal, Op: op, Err: err}
-	}
-	return c.post(ctx, m, p, func(room string) request {
-		return request{method: http.MethodPost, path: "/channels/" + room + "/messages", raw: raw, kind: kind, timeout: uploadTimeout}
+	return c.post(ctx, m, p, func(m ports.Outgoing, room string) (request, error) {
+		raw, kind, err := formOf(p.posted(m, room), *f, data)
+		if err != nil {
+			return request{}, &ports.Error{Kind: ports.KindInternal, Op: op, Err: err}
+		}
+		return request{method: http.MethodPost, path: "/channels/" + room + "/messages", raw: raw, kind: kind, timeout: uploadTimeout}, nil
 	})
 }
 
