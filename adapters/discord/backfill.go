@@ -218,9 +218,9 @@ func (r *runner) page(ctx context.Context, of room, after uint64) ([]message, er
 }
 
 func (c *Channel) history(ctx context.Context, room string, after uint64) ([]message, error) {
-	var page []message
+	var raw []json.RawMessage
 	path := fmt.Sprintf("/channels/%s/messages?after=%d&limit=%d", room, after, pageLimit)
-	err := wrap("discord history", false, c.api.do(ctx, request{method: http.MethodGet, path: path, timeout: askTimeout}, &page))
+	err := wrap("discord history", false, c.api.do(ctx, request{method: http.MethodGet, path: path, timeout: askTimeout}, &raw))
 	switch ports.KindOf(err) {
 	case ports.KindForbidden, ports.KindNotFound, ports.KindInvalid:
 		c.log.Debug("discord_history_closed", "chat", room, "err", err)
@@ -229,6 +229,7 @@ func (c *Channel) history(ctx context.Context, room string, after uint64) ([]mes
 	if err != nil {
 		return nil, err
 	}
+	page := c.readable(room, raw)
 	page = slices.DeleteFunc(page, func(m message) bool { return ordinal(m.ID) <= after })
 	slices.SortFunc(page, func(a, b message) int {
 		if ordinal(a.ID) < ordinal(b.ID) {
@@ -237,4 +238,17 @@ func (c *Channel) history(ctx context.Context, room string, after uint64) ([]mes
 		return 1
 	})
 	return page, nil
+}
+
+// readable decodes messages each alone: of one that is in another form the id alone
+// counts, for the others, and what comes after them, are to be read all the same.
+func (c *Channel) readable(room string, raw []json.RawMessage) []message {
+	page := make([]message, len(raw))
+	for i, one := range raw {
+		if err := json.Unmarshal(one, &page[i]); err != nil {
+			c.log.Warn("discord_message_unreadable", "chat", room, "err", err)
+			page[i] = message{ID: page[i].ID}
+		}
+	}
+	return page
 }

@@ -112,3 +112,18 @@ func TestManyHistoriesThatCannotBeReadHoldUpNothing(t *testing.T) {
 		t.Errorf("it was held up: all took %v", took)
 	}
 }
+
+func TestAMessageThatCannotBeReadHoldsUpNoHistory(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, fake.Options{})
+	in, room, now := r.newIntake(), r.server.Guild("Team").Channel("general"), idAt(time.Now())
+	one := func(n uint64, more string) string {
+		return fmt.Sprintf(`{"id":"%d","channel_id":%q,"author":{"id":"5","username":"ann"},"content":"text %d"%s}`, now+n, room, n, more)
+	}
+	r.server.Fail(fake.ListMessages, 1, fake.Response{Status: 200, Body: "[" + one(3, "") + "," + one(2, `,"flags":"many","guild_id":7`) + "," + one(1, "") + ",7]"})
+	in.event(t.Context(), event{kind: "READY", data: json.RawMessage(`{"guilds":[{"id":"1"}]}`)})
+	in.event(t.Context(), told("1", room, fmt.Sprint(now+3)))
+	if got := r.inbox.Messages(); len(got) != 2 || got[0].Text != "text 1" || got[1].Text != "text 3" || in.debts.any() {
+		t.Errorf("it heard %+v, and owes a history: %v", got, in.debts.any())
+	}
+}
