@@ -64,17 +64,30 @@ func (r *runner) registerCommands(ctx context.Context, menu ports.Menu) {
 	if menu != nil {
 		list = menu.Commands()
 	}
-	path := "/applications/" + app + "/commands"
 	want := commandsOf(list)
-	var have []command
-	err := r.channel.api.do(ctx, request{method: http.MethodGet, path: path, timeout: askTimeout}, &have)
-	if err == nil && !sameCommands(have, want) {
-		err = r.channel.api.do(ctx, request{method: http.MethodPut, path: path, body: want, timeout: askTimeout}, nil)
-	}
-	if err != nil && ctx.Err() == nil {
-		err = wrap("discord commands", false, err)
+	for pause := newPause(); ; {
+		err := r.channel.setCommands(ctx, app, want)
+		if err == nil || ctx.Err() != nil {
+			return
+		}
 		r.log.Warn("discord_commands_unregistered", "kind", ports.KindOf(err), "err", err)
+		switch ports.KindOf(err) {
+		case ports.KindRateLimited, ports.KindTemporary, ports.KindTimeout:
+			sleep(ctx, max(pause.NextBackOff(), ports.RetryAfter(err)))
+		default:
+			return
+		}
 	}
+}
+
+func (c *Channel) setCommands(ctx context.Context, app string, want []command) error {
+	path := "/applications/" + app + "/commands"
+	var have []command
+	err := c.api.do(ctx, request{method: http.MethodGet, path: path, timeout: askTimeout}, &have)
+	if err == nil && !sameCommands(have, want) {
+		err = c.api.do(ctx, request{method: http.MethodPut, path: path, body: want, timeout: askTimeout}, nil)
+	}
+	return wrap("discord commands", false, err)
 }
 
 // commandsOf are the commands that people can pick: those of the gateway, and ours.

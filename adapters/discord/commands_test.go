@@ -36,6 +36,16 @@ func TestCommandsAreWrittenWhereTheyAreNot(t *testing.T) {
 
 const listCommands = "GET /applications/{application}/commands"
 
+func TestCommandsThatCannotBeWrittenNowAreWrittenLater(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, fake.Options{})
+	r.server.Fail(listCommands, 2, fake.BadGateway)
+	r.server.Fail(fake.PutCommands, 2, fake.TooManyRequests(0.2))
+	r.run()
+	r.until("they are registered", func() bool { names, _ := r.server.Commands(""); return len(names) == 1 })
+	r.halt()
+}
+
 func TestEveryListOfCommandsIsOneThatDiscordTakes(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, fake.Options{})
