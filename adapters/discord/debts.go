@@ -114,6 +114,23 @@ func (s *debts) hold(room string, m ports.Message) bool {
 	return true
 }
 
+// replace puts another form of a message in its place where it is held, or takes it
+// out if there is none; false if it is not held.
+func (s *debts) replace(room string, id ports.MessageID, by ...ports.Message) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	held := s.owed[room].held
+	i := slices.IndexFunc(held, func(m ports.Message) bool { return m.ID == id })
+	if i < 0 {
+		return false
+	}
+	d := s.owed[room]
+	d.held = slices.Replace(held, i, i+1, by...)
+	s.owed[room] = d
+	s.held += len(by) - 1
+	return true
+}
+
 // release gives what is held of a room, which waits no longer.
 func (s *debts) release(room string) []ports.Message {
 	s.mu.Lock()

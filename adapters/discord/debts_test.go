@@ -127,3 +127,29 @@ func TestAMessageThatCannotBeReadHoldsUpNoHistory(t *testing.T) {
 		t.Errorf("it heard %+v, and owes a history: %v", got, in.debts.any())
 	}
 }
+
+func TestWhatIsEditedOrDeletedWhileItIsHeldIsNotHeardAsItWas(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, fake.Options{})
+	in, general := r.newIntake(), room{ID: r.server.Guild("Team").Channel("general"), Guild: "1"}
+	in.rooms.learn(general)
+	in.debts.owe(debt{room: general, since: time.Now()})
+	for _, e := range []struct{ kind, id, more string }{
+		{"MESSAGE_CREATE", "11", `"content":"one"`},
+		{"MESSAGE_CREATE", "12", `"content":"two"`},
+		{"MESSAGE_CREATE", "13", `"content":"three"`},
+		{"MESSAGE_UPDATE", "12", `"content":"zwei","edited_timestamp":"2026-01-01T00:00:00Z"`},
+		{"MESSAGE_DELETE", "11", `"author":null`},
+	} {
+		in.event(t.Context(), event{kind: e.kind, data: json.RawMessage(fmt.Sprintf(
+			`{"id":%q,"channel_id":%q,"guild_id":"1","author":{"id":"5","username":"ann"},%s}`, e.id, general.ID, e.more))})
+	}
+	in.settle(t.Context())
+	var got []string
+	for _, m := range r.inbox.Messages() {
+		got = append(got, m.Text)
+	}
+	if fmt.Sprint(got) != "[zwei three]" || in.debts.any() || in.debts.held != 0 {
+		t.Errorf("it heard %q, and holds %d", got, in.debts.held)
+	}
+}

@@ -132,10 +132,14 @@ func (t *intake) message(ctx context.Context, e event) error {
 		t.take(m.message, r)
 	case "MESSAGE_UPDATE":
 		out, why, ok := t.in.changed(m.message, r)
+		if now, _, readable := t.in.message(m.message, r); ok && readable && t.debts.replace(m.Channel, out.ID, now) {
+			return nil
+		}
 		t.keep(e.kind, m.ID, out, why, ok)
 	default:
 		for _, id := range append(m.IDs, m.ID) {
 			if isID(id) {
+				t.debts.replace(m.Channel, messageID(m.Channel, id))
 				t.keep(e.kind, id, t.in.gone(id, m.Channel, r), "", true)
 			}
 		}
