@@ -151,8 +151,8 @@ func (t *turn) ruling(ctx context.Context, r *round, i int) ports.Ruling {
 	v, ok := t.rulings[i]
 	if !ok {
 		v = t.tools.Check(ctx, r.reply.Calls[i])
-		if t.taken[0].Undoes > 0 && v.Policy == ports.PolicyAllow && v.Class == ports.ClassUnsafe {
-			v.Policy = ports.PolicyAsk // it may have been done before
+		if t.taken[0].Undoes > 0 && v.Policy == ports.PolicyAllow && v.Class != ports.ClassRead {
+			v.Policy = ports.PolicyAsk // it may have been done before, with other arguments
 		}
 		t.rulings[i] = v
 	}
