@@ -89,13 +89,18 @@ func leading(waiting []ports.Inbox, person ports.PersonID) []ports.Inbox {
 }
 
 // heed looks for the person's stop among the messages that wait. What they wrote
-// before it ends with the turn too.
+// before it ends with the turn too, unless it is no stop of theirs: to delete one
+// message is not to take back the others.
 func (t *turn) heed(waiting []ports.Inbox) {
 	stop := slices.IndexFunc(waiting, func(m ports.Inbox) bool { return m.Route == ports.RouteControl && m.Person == t.person })
 	if stop < 0 || t.idle {
 		return
 	}
 	t.stopped = true
+	if !isStop(waiting[stop]) {
+		t.take(waiting[stop : stop+1])
+		return
+	}
 	for _, m := range waiting[:stop+1] {
 		if m.Person == t.person {
 			t.take([]ports.Inbox{m})
