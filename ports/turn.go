@@ -95,7 +95,7 @@ type Inbox struct {
 	Turn     string // "" while it waits
 	Received time.Time
 	Changed  int64 // Seq of the message that changed it last; 0 = none did
-	Undoes   int64 // the first message of a redo: seq of the turn that is undone from there on; 0 = it is none
+	Undoes   int64 // the first message of a redo: seq of the turn that is undone from there on, unless a turn before the redo takes it; 0 = it is none
 	Message
 }
 

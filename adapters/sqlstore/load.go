@@ -77,9 +77,11 @@ func loadTurn(ctx context.Context, t *session, row turnRow, out *ports.Work) (er
 
 // notUndone is a condition on the turn t of conversation $1: no redo, of those that
 // the condition among names, has undone it. It holds for turns that ran after the
-// redo was stored as well, where their messages came before it.
+// redo was stored as well, where their messages came before it. A redo that a turn
+// before it has taken was taken back by a stop, and undoes nothing.
 func notUndone(among string) string {
-	return `NOT EXISTS (SELECT 1 FROM inbox r WHERE r.conv = $1 AND r.undoes > 0 AND r.seq > t.seq AND r.undoes <= t.seq` + among + `)`
+	return `NOT EXISTS (SELECT 1 FROM inbox r WHERE r.conv = $1 AND r.undoes > 0 AND r.seq > t.seq AND r.undoes <= t.seq` + among + `
+		AND NOT EXISTS (SELECT 1 FROM turn b WHERE b.id = r.turn AND b.seq < r.seq))`
 }
 
 // goneSince is ports.Past.Gone of the turn t, as a column.

@@ -123,7 +123,8 @@ func (t *turn) rest(b memoBody) {
 
 // keep remembers the turn, now that it is finished, for the next one.
 func (t *turn) keep() {
-	if t.past == nil || t.outdated {
+	takenBack := slices.ContainsFunc(t.taken, func(m ports.Inbox) bool { return m.Undoes > 0 && m.Seq != t.taken[0].Seq })
+	if t.past == nil || t.outdated || takenBack { // what a redo was to undo is not undone
 		return
 	}
 	r := t.recall

@@ -252,6 +252,15 @@ func earlierRules() []Rule {
 			t.want(len(w.Waiting) == 1 && w.Waiting[0].Text == "3" && w.Waiting[0].Undoes > 0, "a redo of what was undone is %+v", w.Waiting)
 			t.finish(l, t.begin(l, 9), 1)
 			past(1, 7, 9)
+
+			t.accept(always(ports.RouteLane), t.message(in, "5"))
+			stopped := t.begin(l, 10)
+			again = t.message(in, "")
+			again.ReplyTo = m[3].ID
+			t.accept(redo, again) // and is taken back by a stop of the turn before it
+			t.ok(t.Record(t.ctx, l, ports.Change{Turn: stopped, Person: ann, Take: []int64{11}, Changed: 11, Steps: []ports.Step{{Index: 1, Kind: ports.StepReply, Body: body("r")}}}), "take the redo back")
+			t.finish(l, stopped, 2)
+			past(1, 7, 9, 10)
 		}),
 		rule("earlier/what is deleted is quoted no more", "a reply brings the words of what it replies to along", func(t *trial) {
 			in := room("a")
