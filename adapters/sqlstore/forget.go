@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"dragoman/ports"
 )
@@ -45,14 +46,8 @@ func (a *accepting) forget(ctx context.Context, s ports.Sight) error {
 // answersAlone are what was posted in a turn of which nothing is left that a person
 // said.
 func (a *accepting) answersAlone(ctx context.Context, turn string) (list []ports.MessageID, err error) {
-	rows, err := inboxRows(ctx, a.t, `WHERE i.turn = $1 AND i.route = 'lane'`, turn)
-	if err != nil {
+	if gone, err := a.deletedWhole(ctx, turn); err != nil || !gone {
 		return nil, err
-	}
-	for _, row := range rows {
-		if row.Change != ports.ChangeDelete {
-			return nil, nil
-		}
 	}
 	err = a.t.each(ctx, `SELECT posted FROM outbox WHERE turn = $1 AND posted <> ''`, []any{turn}, func(scan scanner) error {
 		var id string
@@ -61,6 +56,13 @@ func (a *accepting) answersAlone(ctx context.Context, turn string) (list []ports
 		return err
 	})
 	return list, err
+}
+
+// deletedWhole reports whether all that was said in a turn was deleted.
+func (a *accepting) deletedWhole(ctx context.Context, turn string) (bool, error) {
+	rows, err := inboxRows(ctx, a.t, `WHERE i.turn = $1 AND i.route = 'lane'`, turn)
+	kept := func(row ports.Inbox) bool { return row.Change != ports.ChangeDelete }
+	return len(rows) > 0 && !slices.ContainsFunc(rows, kept), err
 }
 
 // unquote takes away what messages of the conversation quote of one that they reply
@@ -87,12 +89,19 @@ func (a *accepting) unquote(ctx context.Context, s ports.Sight, id ports.Message
 	return nil
 }
 
-// quotesDeleted reports whether m quotes a message that was deleted: a platform may
-// still have it.
+// quotesDeleted reports whether m quotes a message that was deleted, or what was said
+// to such messages alone: a platform may still have it.
 func (a *accepting) quotesDeleted(ctx context.Context, m ports.Message) (bool, error) {
 	if m.Quote == nil || m.ReplyTo == "" {
 		return false, nil
 	}
 	rows, err := inboxRows(ctx, a.t, `WHERE i.channel = $1 AND i.message = $2 ORDER BY i.seq DESC LIMIT 1`, m.In.Channel, string(m.ReplyTo))
-	return err == nil && len(rows) > 0 && rows[0].Change == ports.ChangeDelete, err
+	if err != nil || len(rows) > 0 {
+		return len(rows) > 0 && rows[0].Change == ports.ChangeDelete, err
+	}
+	var turn string
+	if _, err := a.t.get(ctx, `SELECT turn FROM outbox WHERE conv = $1 AND posted = $2 LIMIT 1`, []any{m.In.String(), string(m.ReplyTo)}, &turn); err != nil {
+		return false, err
+	}
+	return a.deletedWhole(ctx, turn)
 }

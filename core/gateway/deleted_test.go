@@ -216,14 +216,18 @@ func TestASummaryOfWhatIsDeletedIsDropped(t *testing.T) {
 func TestAReplyToWhatWasForgottenQuotesNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.model.reply = func(context.Context, ports.ModelRequest) (ports.ModelReply, error) { return says("Noted.") }
+	w.model.reply = func(context.Context, ports.ModelRequest) (ports.ModelReply, error) { return says("Noted: a secret.") }
 	w.start()
 	w.tell("my secret")
+	w.model.becomes(func(context.Context, ports.ModelRequest) (ports.ModelReply, error) { return says("Noted.") })
 	w.chat.forget(t, "ann", "in-1")
 	w.shown(2)
-	for i := range 2 {
+	for i, q := range []ports.Message{
+		{ReplyTo: "in-1", Quote: &ports.Quote{Text: "my secret", Name: "ann"}},
+		{ReplyTo: w.chat.post(0).id, Quote: &ports.Quote{Text: "Noted: a secret.", Own: true}},
+	} {
 		m := said("ann", "and what of this?")
-		m.ReplyTo, m.Quote = "in-1", &ports.Quote{Text: "my secret", Name: "ann"}
+		m.ReplyTo, m.Quote = q.ReplyTo, q.Quote
 		w.chat.receive(t, m)
 		w.shown(3 + i)
 		w.settled()

@@ -290,6 +290,11 @@ func earlierRules() []Rule {
 			l = t.say(in, 1)
 			h, err := t.History(t.ctx, l, 10)
 			t.want(err == nil && len(h) == 2 && h[1].Gone == 1, "the history is %+v (%v)", h, err)
+			t.accept(always(ports.RouteLane), quote(m.ID), quote("a1"), quote("other"))
+			w = t.load(l)
+			for i, got := range w.Waiting[len(w.Waiting)-3:] {
+				t.want((got.Quote != nil) == (i == 2), "of those that come later, reply %d is %+v", i, got)
+			}
 		}),
 		rule("earlier/two questions end at once", "who takes an offer does not answer what is open", func(t *trial) {
 			l := t.say(room("a"), 1)
