@@ -209,7 +209,7 @@ type Message struct {
 	More        bool            `json:"more,omitempty"`   // the platform splits what people send: more of this is likely to follow at once
 	Choice      *Choice         `json:"choice,omitempty"`
 	Attachments []Attachment    `json:"attachments,omitempty"`
-	At          time.Time       `json:"at"`              // when it was written, by the platform's clock; zero if unknown
+	At          time.Time       `json:"at"`              // when it was written, of an edit when it was edited, by the platform's clock; zero if unknown
 	Reply       json.RawMessage `json:"reply,omitempty"` // opaque; the adapter gets it back in Outgoing.Reply
 }
 

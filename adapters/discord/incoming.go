@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"strings"
+	"time"
 	"unicode/utf16"
 
 	"dragoman/ports"
@@ -81,6 +82,7 @@ func (in incoming) changed(m message, r room) (ports.Message, string, bool) {
 	}
 	out, why, ok := in.message(m, r)
 	out.Event, out.Change, out.More = m.ID+"/"+m.Edited, ports.ChangeEdit, false
+	out.At, _ = time.Parse(time.RFC3339, m.Edited) // unreadable: not known
 	return out, why, ok
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"dragoman/ports"
 	fake "dragoman/tests/fake/discord"
@@ -135,6 +136,22 @@ func TestAPartOfWhatAPersonSendsSaysThatMoreComes(t *testing.T) {
 	for i, more := range []bool{false, true, true, false} {
 		if m := r.await(4)[i]; m.More != more {
 			t.Errorf("place %d: %v, want %v", i, m.More, more)
+		}
+	}
+}
+
+// What is mended long after it was written is said now: a question that was put in
+// between does not wait for it as for something that came late.
+func TestAnEditIsOfTheTimeOfTheEdit(t *testing.T) {
+	in := incoming{}
+	text := "five"
+	for edited, want := range map[string]time.Time{
+		"2026-11-20T10:00:00.123000+00:00": time.Date(2026, 11, 20, 10, 0, 0, 123e6, time.UTC),
+		"x":                                {},
+	} {
+		m := message{ID: "7", Channel: "5", Author: &user{ID: "4"}, Content: &text, Edited: edited}
+		if got, why, ok := in.changed(m, room{}); !ok || !got.At.Equal(want) {
+			t.Errorf("the edit of %s is of %v (%s)", edited, got.At, why)
 		}
 	}
 }

@@ -35,7 +35,7 @@ func (in incoming) read(u update) (m ports.Message, why string, ok bool) {
 			return m, why, false
 		}
 		m = in.message(u.Edited)
-		m.Change = ports.ChangeEdit
+		m.Change, m.At = ports.ChangeEdit, timeOf(u.Edited.EditDate)
 	case u.Callback != nil:
 		if m, ok = press(u.Callback); !ok {
 			return m, "a button that is not ours", false
@@ -81,11 +81,8 @@ func (in incoming) message(m *message) ports.Message {
 	out := ports.Message{
 		ID: messageID(m.Chat.ID, m.ID), In: conversation(m), Private: m.Chat.Type == "private",
 		From: strconv.FormatInt(m.From.ID, 10), Name: m.From.name(),
-		Text: in.ownCommand(in.unnamed(text)), Attachments: attachments(m), At: time.Unix(m.Date, 0).UTC(),
+		Text: in.ownCommand(in.unnamed(text)), Attachments: attachments(m), At: timeOf(m.Date),
 		More: m.Album != "" || units(text) >= longText,
-	}
-	if m.Date == 0 {
-		out.At = time.Time{}
 	}
 	reply := repliedTo(m)
 	if reply != nil {
@@ -95,6 +92,14 @@ func (in incoming) message(m *message) ports.Message {
 	toUs := reply != nil && reply.From != nil && reply.From.ID == in.me.ID
 	out.Addressed = toUs || in.named(text, marks)
 	return out
+}
+
+// timeOf reads Telegram's Unix seconds; 0 says that the time is not known.
+func timeOf(seconds int64) time.Time {
+	if seconds == 0 {
+		return time.Time{}
+	}
+	return time.Unix(seconds, 0).UTC()
 }
 
 // press is a pressed button. It has no time of its own.

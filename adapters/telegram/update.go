@@ -29,6 +29,7 @@ type message struct {
 	Forwarded   bool     `json:"is_automatic_forward"`
 	Chat        chat     `json:"chat"`
 	Date        int64    `json:"date"` // Unix seconds; 0 = no longer accessible
+	EditDate    int64    `json:"edit_date"`
 	ReplyTo     *message `json:"reply_to_message"`
 	Quote       *quote   `json:"quote"`          // the part of ReplyTo that the person chose
 	Album       string   `json:"media_group_id"` // of several messages that were sent as one
