@@ -139,18 +139,19 @@ func (c *checker) channels() {
 		if !slices.Contains(known, channel.Agent) {
 			c.unknown("channels["+name+"].agent", channel.Agent, known, "agent")
 		}
-		c.chats("channels["+name+"].chats", channel.Chats, known)
+		c.chats(name, channel.Chats, known)
 	}
 }
 
-func (c *checker) chats(key string, chats map[string]Chat, agents []string) {
+func (c *checker) chats(channel string, chats map[string]Chat, agents []string) {
 	for id, chat := range chats {
-		at := key + "[" + id + "]"
+		at := "channels[" + channel + "].chats[" + id + "]"
 		if id == "" {
 			place := c.places[rootRule+"."+at]
 			c.faults = append(c.faults, c.doc.fault(place.node.key, place.path, `is an empty id (must be a chat's, like "-1001234567890")`))
 			continue
 		}
+		c.noteID(at, channel, id)
 		if chat.Agent != "" && !slices.Contains(agents, chat.Agent) {
 			c.unknown(at+".agent", chat.Agent, agents, "agent")
 		}
@@ -188,6 +189,7 @@ func (c *checker) identity(key, id string) bool {
 		c.unknown(key, channel, slices.Sorted(maps.Keys(c.cfg.Channels)), "channel")
 		return false
 	}
+	c.noteID(key, channel, user)
 	return true
 }
 

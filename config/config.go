@@ -26,7 +26,8 @@ type Config struct {
 
 	Dir string `json:"-"` // the folder that relative paths start from
 
-	patterns []pattern // those of Tools.Policy
+	patterns []pattern    // those of Tools.Policy
+	ids      []platformID // of chats and people
 }
 
 // Admin is how admins and their machines get in over HTTP.

@@ -13,6 +13,9 @@ const discordURL = "https://discord.com"
 // botToken is what tokens of Discord's own look like.
 var botToken = regexp.MustCompile(`^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$`)
 
+// apiPath is the end of an address that is put behind api_url.
+var apiPath = regexp.MustCompile(`/api(/v[0-9]+)?/*$`)
+
 // Config of a Discord channel.
 type Config struct {
 	Token     ports.Secret `json:"token" validate:"required" doc:"Token of the bot, from https://discord.com/developers/applications"`
@@ -27,6 +30,12 @@ func (c Config) base() (string, error) {
 	u, err := url.Parse(c.APIURL)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
 		return "", ports.Errorf(ports.KindInvalid, op, "api_url is not an http or https URL")
+	}
+	switch host := strings.ToLower(u.Hostname()); {
+	case (host == "discord.com" || host == "discordapp.com" || strings.HasSuffix(host, ".discord.com")) && strings.TrimRight(c.APIURL, "/") != discordURL:
+		return "", ports.Errorf(ports.KindInvalid, op, "api_url is not Discord's (must be %s with nothing behind it)", discordURL)
+	case apiPath.MatchString(u.Path):
+		return "", ports.Errorf(ports.KindInvalid, op, "api_url must end before /api, which is put behind it")
 	}
 	token := c.Token.Reveal()
 	if strings.TrimRight(c.APIURL, "/") == discordURL && !botToken.MatchString(token) || token == "" || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {

@@ -10,7 +10,10 @@ import (
 	"dragoman/ports"
 )
 
-const telegramURL = "https://api.telegram.org"
+const (
+	telegramHost = "api.telegram.org"
+	telegramURL  = "https://" + telegramHost
+)
 
 // botToken is what tokens of Telegram's own look like: the bot's id and a key.
 var botToken = regexp.MustCompile(`^[0-9]+:[A-Za-z0-9_-]+$`)
@@ -35,6 +38,9 @@ func (c Config) base() (string, error) {
 	u, err := url.Parse(c.APIURL)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
 		return "", ports.Errorf(ports.KindInvalid, op, "api_url is not an http or https URL")
+	}
+	if strings.EqualFold(u.Hostname(), telegramHost) && !c.official() { // also http: it would carry the token
+		return "", ports.Errorf(ports.KindInvalid, op, "api_url is not Telegram's (must be %s with nothing behind it, or a server of your own)", telegramURL)
 	}
 	token := c.Token.Reveal()
 	if c.official() && !botToken.MatchString(token) || token == "" || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(`/?#%\"`, r) }) {

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"dragoman/adapters/discord"
@@ -38,6 +39,9 @@ func checkBots(cfg *config.Config) error {
 		case "discord":
 			bot, key, why = checkDiscord(c.Section)
 		}
+		if c.Type == "telegram" || c.Type == "discord" {
+			errs = append(errs, cfg.WrongIDs(name, isNumber, textNoNumber))
+		}
 		if before, twice := first[bot]; bot != "" && twice {
 			key, why = "token", fmt.Sprintf("is that of channel %q too (each channel needs a bot of its own; chats gives single chats another agent)", before)
 		}
@@ -47,6 +51,14 @@ func checkBots(cfg *config.Config) error {
 		first[bot] = name
 	}
 	return config.Join(errs...)
+}
+
+// textNoNumber is said of an id that is a name: nobody would ever have it.
+const textNoNumber = "is no id of this platform, which gives numbers (/status tells that of a chat, dragoman pair list that of a person)"
+
+func isNumber(id string) bool {
+	_, err := strconv.ParseInt(id, 10, 64)
+	return err == nil
 }
 
 // checkTelegram names the bot, and the first key that is wrong with why.
