@@ -177,6 +177,22 @@ func TestSessionsAreNotAskedForOnceTheyAreSpent(t *testing.T) {
 	}
 }
 
+func TestAResumeWaitsForNoSession(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, fake.Options{IdentifyBudget: scarce / 2}) // the next one has to wait for half an hour
+	c := r.crowd()
+	r.run()
+	before := r.server.Calls(fake.GatewayBot)
+	r.down()
+	c.talk(12)
+	r.until("another address is asked for", func() bool { return r.server.Calls(fake.GatewayBot) > before })
+	r.server.GatewayUp(true)
+	c.hears(c.said)
+	if g := r.server.Gateway(); g.Resumes != 1 || g.Identifies != 1 {
+		t.Errorf("want one session, resumed: %+v", g)
+	}
+}
+
 func TestAHistoryThatCannotBeReadHoldsUpNothingAndIsReadLater(t *testing.T) {
 	t.Parallel()
 	for name, restarts := range map[string]bool{"in time": false, "after a restart": true} {

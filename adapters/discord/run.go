@@ -142,8 +142,12 @@ func (r *runner) connect(ctx context.Context) error {
 	for {
 		url := k.url
 		if k.id == "" || url == "" {
+			ask := r.ticket
+			if k.id != "" {
+				ask = r.address // a session that goes on is no new one
+			}
 			if err := r.persist(ctx, func(ctx context.Context) (err error) {
-				url, err = r.ticket(ctx)
+				url, err = ask(ctx)
 				return err
 			}); err != nil {
 				return err
@@ -181,6 +185,12 @@ func (r *runner) rest(ctx context.Context, err error) {
 	sleep(ctx, wait)
 	r.posts.drained(ctx)
 	r.presses.drained(ctx)
+}
+
+// address is where a session is resumed whose own address does not answer.
+func (r *runner) address(ctx context.Context) (string, error) {
+	g, err := r.channel.gate(ctx)
+	return g.URL, err
 }
 
 // ticket is the address for a new session, once there may be one.
