@@ -202,6 +202,9 @@ func (in incoming) interaction(i interaction) (out ports.Message, why string, ok
 			return out, "a button that is not ours", false
 		}
 		out.ID, out.Choice = messageID(i.RoomID, i.Message.ID), &c
+		if to := i.Message.Reference; in.threads && !out.Private && out.In.Thread == "" && to != nil && isID(to.Message) {
+			out.In.Thread = to.Message // which may not be opened: what belongs there replies to it
+		}
 	case typeCommand:
 		out.ID, out.Text, out.At = messageID(i.RoomID, i.ID), commandText(i), timeOf(i.ID)
 		if acknowledges(i).Type == deferMessage {

@@ -59,3 +59,16 @@ func TestAnAnswerNeedsNoMoreRightsThanToWrite(t *testing.T) {
 		})
 	}
 }
+
+func TestAButtonBelongsToTheThreadThatCannotBeOpened(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, fake.Options{})
+	room, m := r.asked(true, fake.CreatePublicThreads)
+	_, id, _ := splitID(r.send(out(m, "May I?", ports.Choice{Question: "q", Field: "ok", Value: "yes", Label: "Yes"})))
+	if _, err := r.server.User("Ann").Press(room, id, "Yes"); err != nil {
+		t.Fatal(err)
+	}
+	if press := r.await(2)[1]; press.Choice == nil || press.In != m.In || press.ID != messageID(room, id) {
+		t.Errorf("it came as %+v, want it in %v", press, m.In)
+	}
+}
