@@ -70,8 +70,8 @@ func (t *intake) guild(ctx context.Context, raw json.RawMessage) error {
 	all := g.all()
 	t.rooms.learn(all...)
 	after := t.missing[g.ID]
-	if after == nil {
-		return nil // it is new, or was away: nothing in it was for us
+	if after == nil || g.Away {
+		return nil // it is new, or was away: nothing in it was for us; or it is still to come
 	}
 	t.backfill(ctx, slices.DeleteFunc(all, func(r room) bool { return !t.debts.has(r.ID) && ordinal(r.Last) <= after(r.ID) }), after)
 	delete(t.missing, g.ID)

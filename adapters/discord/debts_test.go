@@ -58,6 +58,7 @@ func TestAGuildThatComesLateIsReadAllTheSame(t *testing.T) {
 				in.event(t.Context(), ready)
 				in.event(t.Context(), told("1", first, one))
 			}
+			in.event(t.Context(), event{kind: "GUILD_CREATE", data: json.RawMessage(`{"id":"2","unavailable":true}`)})
 			in.event(t.Context(), told("2", second, two))
 			if got := r.inbox.Messages(); len(got) != 2 || got[1].Text != "two" {
 				t.Errorf("it heard %+v", got)

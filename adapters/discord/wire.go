@@ -80,6 +80,7 @@ func (r room) isThread() bool { return r.Type >= 10 && r.Type <= 12 }
 
 type guild struct {
 	ID       string `json:"id"`
+	Away     bool   `json:"unavailable"` // by an outage of Discord
 	Channels []room `json:"channels"`
 	Threads  []room `json:"threads"`
 }
