@@ -207,6 +207,7 @@ type Message struct {
 	Quote       *Quote          `json:"quote,omitempty"`  // what ReplyTo says, as far as the platform tells
 	Change      MessageChange   `json:"change,omitempty"` // what became of the message ID; "": it is new
 	More        bool            `json:"more,omitempty"`   // the platform splits what people send: more of this is likely to follow at once
+	Album       string          `json:"album,omitempty"`  // of several messages that people see as one: to forget one of them is to forget all
 	Choice      *Choice         `json:"choice,omitempty"`
 	Attachments []Attachment    `json:"attachments,omitempty"`
 	At          time.Time       `json:"at"`              // when it was written, of an edit when it was edited, by the platform's clock; zero if unknown

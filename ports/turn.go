@@ -68,7 +68,8 @@ type Route struct {
 	Replace bool // Sight.Earlier has the Text and Attachments of Message from now on. KindInvalid: it does not wait
 	// Forget: what Sight.Earlier says, in all its forms, is deleted: its rows stay, with
 	// Change as ChangeDelete. So is what others quote of it, or come to quote later, and of
-	// what was said in a turn of which nothing else is left. Its artifacts are gone.
+	// what was said in a turn of which nothing else is left. Its artifacts are gone. A Message
+	// that is itself no change means the whole album of the earlier one.
 	Forget bool
 	// Redo: Sight.Earlier's turn, and all after it, is out of the history once this is
 	// stored, and in place of Message the messages of that turn wait anew, as they read now.

@@ -11,13 +11,15 @@ import (
 // forget leaves of a message, and of its edits, that there was one, and takes away
 // its artifacts and what others quote of it.
 func (a *accepting) forget(ctx context.Context, s ports.Sight) error {
-	id := s.Earlier.ID
-	rows, err := inboxRows(ctx, a.t, `WHERE i.channel = $1 AND i.message = $2`, s.Message.In.Channel, string(id))
+	rows, err := a.seenAs(ctx, s)
 	if err != nil {
 		return err
 	}
-	quoted := []ports.MessageID{id}
+	var quoted []ports.MessageID
 	for _, row := range rows {
+		if !slices.Contains(quoted, row.ID) {
+			quoted = append(quoted, row.ID)
+		}
 		if row.Seq == s.Seq {
 			continue // the deletion itself, which says nothing: whoever has read it goes by it
 		}
@@ -41,6 +43,26 @@ func (a *accepting) forget(ctx context.Context, s ports.Sight) error {
 		}
 	}
 	return a.changedBy(ctx, s)
+}
+
+// seenAs are the rows of the earlier message, and of all others of its album.
+func (a *accepting) seenAs(ctx context.Context, s ports.Sight) ([]ports.Inbox, error) {
+	id, album := s.Earlier.ID, s.Earlier.Album
+	rows, err := inboxRows(ctx, a.t, `WHERE i.channel = $1 AND i.message = $2`, s.Message.In.Channel, string(id))
+	if err != nil || album == "" || s.Message.Change == ports.ChangeDelete { // a platform that tells of deletions tells of each
+		return rows, err
+	}
+	key, err := json.Marshal(album)
+	if err != nil {
+		return nil, fail(ports.KindInvalid, "encode the album %q: %w", album, err)
+	}
+	others, err := inboxRows(ctx, a.t, `WHERE i.conv = $1 AND i.body LIKE $2`, s.Message.In.String(), `%"album":`+string(key)+`%`)
+	for _, row := range others {
+		if row.Album == album && row.ID != id {
+			rows = append(rows, row)
+		}
+	}
+	return rows, err
 }
 
 // answersAlone are what was posted in a turn of which nothing is left that a person

@@ -82,7 +82,7 @@ func (in incoming) message(m *message) ports.Message {
 		ID: messageID(m.Chat.ID, m.ID), In: conversation(m), Private: m.Chat.Type == "private",
 		From: strconv.FormatInt(m.From.ID, 10), Name: m.From.name(),
 		Text: in.ownCommand(in.unnamed(text)), Attachments: attachments(m), At: timeOf(m.Date),
-		More: m.Album != "" || units(text) >= longText,
+		Album: m.Album, More: m.Album != "" || units(text) >= longText,
 	}
 	reply := repliedTo(m)
 	if reply != nil {

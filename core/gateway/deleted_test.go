@@ -132,6 +132,36 @@ func TestWhatIsDeletedIsInNoLaterPrompt(t *testing.T) {
 	w.nowhere("secret")
 }
 
+// Who replies to an album sees one message, and means all that it is made of.
+func TestForgetIsOfAWholeAlbum(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.model.reply = echo
+	w.start()
+	var album []ports.Message
+	for _, text := range []string{"secret one", "", "secret three", "plain"} {
+		m := said("ann", text)
+		m.Album = map[bool]string{true: "", false: "77"}[text == "plain"]
+		m.Attachments = []ports.Attachment{{ID: "secret", Name: "a.png"}}
+		album = append(album, m)
+	}
+	album[3].Attachments = nil
+	w.chat.batch(t, album...)
+	w.shown(1)
+	w.settled()
+	w.chat.forget(t, "ann", "in-batch-2")
+	w.shown(2)
+	w.chat.forget(t, "ann", "in-batch-1")
+	if texts := w.shown(3); texts[1] != "I have forgotten that message." || texts[2] != "I have forgotten that already." {
+		t.Errorf("the chat shows %q", texts)
+	}
+	w.tell("hello")
+	if told := w.model.heard(); len(told) != 3 || told[0] != "user plain" {
+		t.Errorf("the model was told %q", told)
+	}
+	w.nowhere("secret")
+}
+
 // A person has their own words forgotten, an admin anybody's; everybody else and
 // every other message is told plainly why not.
 func TestForgetIsOfOnesOwnWords(t *testing.T) {

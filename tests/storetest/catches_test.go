@@ -90,6 +90,7 @@ var earlierCatches = []catch{
 	{"earlier/two questions end at once", "ends one question of two", "q1 is"},
 	{"earlier/a redo stands in the place of what it undoes", "forgets what it undid", "the history is"},
 	{"earlier/what is deleted is gone in all its forms", "keeps what is deleted", "after it the work is"},
+	{"earlier/an album is forgotten whole", "keeps what is deleted", "what is left is"},
 	{"deleted/its files are gone with it", "keeps the files of what is deleted", "read the file of 1, which is deleted"},
 	{"deleted/no file comes after it", "keeps the files of what is deleted", "save a file of a message that is not there"},
 	{"deleted/nobody quotes it", "keeps quotes of what is deleted", "an answered reply to it quotes"},

@@ -296,6 +296,29 @@ func earlierRules() []Rule {
 				t.want((got.Quote != nil) == (i == 2), "of those that come later, reply %d is %+v", i, got)
 			}
 		}),
+		rule("earlier/an album is forgotten whole", "people see one message in it, and a platform tells of the deletion of each", func(t *trial) {
+			in := room("a")
+			list := []ports.Message{t.message(in, "1"), t.message(in, "2"), t.message(in, "3"), t.message(in, "4")}
+			list[0].Album, list[1].Album, list[2].Album, list[3].Album = "7", "7", "77", "77"
+			l := t.accept(always(ports.RouteLane), list...).Leases[0]
+			said := func(want ...string) {
+				var got []string
+				for _, m := range t.load(l).Waiting {
+					if m.Change != ports.ChangeDelete {
+						got = append(got, m.Text)
+					}
+				}
+				t.want(slices.Equal(got, want), "what is left is %q, want %q", got, want)
+			}
+			f := t.message(in, "/forget")
+			f.ReplyTo = list[1].ID
+			t.accept(forgets, f)
+			said("3", "4")
+			d := t.message(in, "")
+			d.ID, d.Change = list[2].ID, ports.ChangeDelete
+			t.accept(forgets, d)
+			said("4")
+		}),
 		rule("earlier/two questions end at once", "who takes an offer does not answer what is open", func(t *trial) {
 			l := t.say(room("a"), 1)
 			turn := t.begin(l, 1)
