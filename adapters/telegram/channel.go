@@ -30,6 +30,7 @@ type Channel struct {
 	me        atomic.Pointer[account] // known once Run asked
 	hook      *hook                   // nil: updates are polled for
 	moves     moves
+	albums    albums
 	drafts    drafts
 }
 

@@ -60,6 +60,7 @@ func (t *intake) batch(raw []json.RawMessage) received {
 		m.In = t.channel.moves.known(m.In)
 		b.Messages = append(b.Messages, m)
 	}
+	t.channel.albums.join(b.Messages)
 	b.last = lastID(raw)
 	b.Cursor = t.channel.moves.cursor(b.last)
 	return b
