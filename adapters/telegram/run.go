@@ -50,6 +50,7 @@ type poller struct {
 	pause   *backoff.ExponentialBackOff
 	cursor  int64 // id of the last update that was stored; 0 = none
 	failing bool
+	stuck   bool // Telegram has updates and cannot bring them
 }
 
 func newPause() *backoff.ExponentialBackOff {

@@ -215,11 +215,19 @@ func (p *poller) watch(ctx context.Context, now webhookInfo, since time.Time) er
 		p.log.Warn("telegram_webhook_lost", "now", host(now.URL))
 		return p.each(ctx, p.setHook)
 	}
-	if now.ErrorDate > since.Unix() && now.Pending > 0 {
+	failed := now.ErrorDate > since.Unix() && now.Pending > 0
+	switch was := p.stuck; {
+	case failed, was && now.Pending > 0: // Telegram tries again ever more seldom: no news is no good news
+		p.stuck = true
 		err := ports.Errorf(ports.KindUnavailable, "telegram webhook", "Telegram cannot bring updates: %s", now.Error)
-		p.log.Warn("telegram_webhook_failing", "pending", now.Pending, "err", err)
-		p.failing = true
+		if failed {
+			p.log.Warn("telegram_webhook_failing", "pending", now.Pending, "err", err)
+		}
 		p.report(err)
+	case was:
+		p.stuck = false
+		p.report(nil)
+		p.log.Info("telegram_receive_recovered")
 	}
 	return nil
 }
