@@ -215,11 +215,20 @@ func doubleEnd(s, mark string) int {
 	return 0
 }
 
+// blankAt is the length of the character at i if it is a \s of JavaScript's, else 0.
+func blankAt(s string, i int) int {
+	r, n := utf8.DecodeRuneInString(s[min(i, len(s)):])
+	if unicode.IsSpace(r) && r != '\u0085' || r == '\uFEFF' {
+		return n
+	}
+	return 0
+}
+
 // italicEnd is the end of
 // /^\b_((?:__|\\[\s\S]|[^\\_])+?)_\b|^\*(?=\S)((?:\*\*|\\[\s\S]|\s+(?:\\[\s\S]|[^\s\*\\]|\*\*)|[^\s\*\\])+?)\*(?!\*)/.
 func italicEnd(s string) int {
 	mark := s[0]
-	if len(s) < 3 || mark == '*' && unicode.IsSpace(rune(s[1])) {
+	if len(s) < 3 || mark == '*' && blankAt(s, 1) > 0 {
 		return 0
 	}
 	closes := func(i int) bool {
@@ -245,9 +254,9 @@ func italicEnd(s string) int {
 			i += 2
 		case s[i] == mark:
 			return 0
-		case mark == '*' && unicode.IsSpace(rune(s[i])):
-			for i < len(s) && unicode.IsSpace(rune(s[i])) {
-				i++
+		case mark == '*' && blankAt(s, i) > 0:
+			for blankAt(s, i) > 0 {
+				i += blankAt(s, i)
 			}
 			if i < len(s) && s[i] == '*' && !strings.HasPrefix(s[i:], "**") {
 				return 0
