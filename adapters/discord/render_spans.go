@@ -62,6 +62,9 @@ func (w *writer) looks(line string, style markdown.Style, more bool) {
 		w.mark(mark)
 		w.raw(escape(inner, !w.words && mark == "", more && trail == "" && mark == ""))
 		w.words = true
+		if mark == "~~" && strings.HasSuffix(inner, "~") {
+			w.raw(apart) // Discord ends it at two of them in a row, whatever is before
+		}
 		w.raw(reversed(mark))
 		if mark != "" {
 			w.closed = mark[0]
