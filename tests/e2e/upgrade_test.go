@@ -116,7 +116,7 @@ func (w *oldWorld) live(t *testing.T) (a aside) {
 	w.say(t, ann, "write much", 4, contains("Got: "))
 	w.say(t, eve, "/help", 3, contains("/stop"))
 	w.say(t, gil, "fail", 3, contains("Reference: "))
-	w.say(t, bob, "babble", 3, contains("bad__babbles"))
+	w.say(t, bob, "babble", 3, contains("May I run bad__babbles"))
 	prompt := w.tg.Sent(bob)[2]
 	a.Prompt, a.Yes = prompt.ID, *prompt.Rows[0][0].Data
 	w.model.On("tell", stalls(chunk(map[string]any{"role": "assistant", "content": "Once upon a time there was an answer"}, ""), 0))
@@ -296,7 +296,7 @@ func (w *oldWorld) goOn(t *testing.T, a aside) {
 	w.WaitReady()
 
 	w.outcome(t, w.people[dan], 1, is("Fine.")) // the answer that was not sent
-	w.outcome(t, w.people[cat], 1, contains("bad__hangs"))
+	w.outcome(t, w.people[cat], 1, contains("I was interrupted while "))
 	asked := w.tg.Sent(cat)[0]
 	if got := fmt.Sprint(asked.Buttons()); got != "[Run it again Skip it Stop]" {
 		t.Errorf("about the call that was cut off Cat is asked %q, with %s", asked.Text, got)
