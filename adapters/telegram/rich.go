@@ -176,7 +176,7 @@ func (r *richer) list(l markdown.List, level int, mark string) []string {
 		}
 		box := map[markdown.Task]string{markdown.TaskOpen: "[ ] ", markdown.TaskDone: "[x] "}[item.Task]
 		if len(inner) == 0 {
-			inner = []string{""}
+			inner = []string{"\u200B"} // where nothing is, some parsers end all lists at the next blank line
 		}
 		inner[0] = box + inner[0]
 		out = append(out, prefixed(inner, marker, strings.Repeat(" ", len(marker)))...)
