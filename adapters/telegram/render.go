@@ -82,12 +82,17 @@ func paginate(text string, limit int, rich bool) []rendered {
 func pagesOf(blocks []markdown.Block, limit int) []rendered {
 	fits := func(bs []markdown.Block) bool { return !write(bs, limit).full }
 	var pages []rendered
-	for _, piece := range markdown.Split(markdown.Unfold(blocks, gridWidth), fits) {
+	for _, piece := range markdown.Split(shownAs(blocks), fits) {
 		if p := write(piece, limit).page(); markdown.Visible(p.Text) {
 			pages = append(pages, rendered{page: p})
 		}
 	}
 	return pages
+}
+
+// shownAs is blocks as a text without rich form shows them.
+func shownAs(blocks []markdown.Block) []markdown.Block {
+	return markdown.Reword(markdown.Unfold(blocks, gridWidth), spellOut)
 }
 
 // richPages are pages that have a rich form where that shows more. Each says all of it
@@ -97,7 +102,7 @@ func richPages(blocks []markdown.Block, limit int) (pages []rendered, ok bool) {
 	if !asksForRich(blocks, false) {
 		return nil, false
 	}
-	plain := func(bs []markdown.Block) *writer { return write(markdown.Unfold(bs, gridWidth), limit) }
+	plain := func(bs []markdown.Block) *writer { return write(shownAs(bs), limit) }
 	pieces := markdown.Split(blocks, func(bs []markdown.Block) bool {
 		_, fits := richly(bs)
 		return fits && !plain(bs).full

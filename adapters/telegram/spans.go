@@ -9,7 +9,6 @@ import (
 
 // spans writes running text with its looks as formats that nest.
 func (w *writer) spans(spans []markdown.Span) {
-	spans = spellOut(spans)
 	looks := make([][]format, len(spans))
 	for i, s := range spans {
 		looks[i] = looksOf(s)
