@@ -165,7 +165,7 @@ func (r *richer) list(l markdown.List, level int, mark string) []string {
 		if i > 0 && l.Loose {
 			out = append(out, "")
 		}
-		inner := r.lines(item.Blocks, level+2, !l.Loose)
+		inner := r.lines(boxed(item), level+2, !l.Loose)
 		if item.Continued {
 			out = append(append(out, inner...), "")
 			continue
@@ -182,6 +182,18 @@ func (r *richer) list(l markdown.List, level int, mark string) []string {
 		out = append(out, prefixed(inner, marker, strings.Repeat(" ", len(marker)))...)
 	}
 	return out
+}
+
+// boxed are the blocks of an item: behind a box nothing is a heading.
+func boxed(item markdown.Item) []markdown.Block {
+	if item.Task == markdown.NoTask || len(item.Blocks) == 0 {
+		return item.Blocks
+	}
+	h, ok := item.Blocks[0].(markdown.Heading)
+	if !ok {
+		return item.Blocks
+	}
+	return append([]markdown.Block{markdown.Paragraph{Text: h.Text}}, item.Blocks[1:]...)
 }
 
 // prefixed puts first before the first line and rest before the others.
