@@ -277,14 +277,14 @@ func (e *escaper) special(i int) bool {
 			e.marked = e.more && e.end == len(text) || strings.ContainsAny(text[i:e.end], "*_~|`[\\")
 		}
 		return e.marked
-	case '<': // "<scheme:/" is a link
+	case '<': // "<scheme:/" is a link, also where the scheme is but the escape of ':'
 		if e.stop <= i {
 			e.stop = len(text)
 			if n := strings.IndexAny(text[i:], ": >"); n >= 0 {
 				e.stop = i + n
 			}
 		}
-		return e.stop > i+1 && strings.HasPrefix(text[e.stop:], ":/")
+		return strings.HasPrefix(text[e.stop:], ":/")
 	}
 	return false
 }
