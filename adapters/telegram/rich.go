@@ -176,7 +176,7 @@ func (r *richer) list(l markdown.List, level int, mark string) []string {
 		}
 		box := map[markdown.Task]string{markdown.TaskOpen: "[ ] ", markdown.TaskDone: "[x] "}[item.Task]
 		if len(inner) == 0 {
-			inner = []string{"\u200B"} // where nothing is, some parsers end all lists at the next blank line
+			inner = []string{filler} // where nothing is, some parsers end all lists at the next blank line
 		}
 		inner[0] = box + inner[0]
 		out = append(out, prefixed(inner, marker, strings.Repeat(" ", len(marker)))...)
@@ -184,16 +184,21 @@ func (r *richer) list(l markdown.List, level int, mark string) []string {
 	return out
 }
 
-// boxed are the blocks of an item: behind a box nothing is a heading.
+// filler is what stands where nothing is to be seen, and something has to be.
+const filler = "\u200B"
+
+// boxed are the blocks of an item: behind a box Markdown has nothing but a paragraph.
 func boxed(item markdown.Item) []markdown.Block {
 	if item.Task == markdown.NoTask || len(item.Blocks) == 0 {
 		return item.Blocks
 	}
-	h, ok := item.Blocks[0].(markdown.Heading)
-	if !ok {
+	switch b := item.Blocks[0].(type) {
+	case markdown.Paragraph:
 		return item.Blocks
+	case markdown.Heading:
+		return append([]markdown.Block{markdown.Paragraph{Text: b.Text}}, item.Blocks[1:]...)
 	}
-	return append([]markdown.Block{markdown.Paragraph{Text: h.Text}}, item.Blocks[1:]...)
+	return append([]markdown.Block{markdown.Paragraph{Text: []markdown.Span{{Text: filler}}}}, item.Blocks...)
 }
 
 // prefixed puts first before the first line and rest before the others.

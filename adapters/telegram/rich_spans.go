@@ -71,7 +71,7 @@ func linked(before string, spans []markdown.Span, next byte, cell bool) string {
 		return b.String()
 	}
 	if strings.HasSuffix(before, "!") { // else it were a picture
-		b.WriteString("\u200B")
+		b.WriteString(filler)
 	}
 	b.WriteString("[")
 	for _, s := range spans {
