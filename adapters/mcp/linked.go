@@ -45,7 +45,7 @@ func (x *toolCall) readLinks(ctx context.Context, r ports.ToolResult) {
 	if !l.session.can.resources {
 		return
 	}
-	room := int64(linksBytes)
+	room := x.source.linkRoom
 	for _, b := range links {
 		if b.Size > room {
 			continue

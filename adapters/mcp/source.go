@@ -21,6 +21,7 @@ type Source struct {
 	tasks    *taskBook                  // the calls that it runs by itself
 	barAfter uint32                     // calls in a row without an answer, after which further ones are refused
 	barFor   time.Duration              // how long calls are refused when a server does not answer
+	linkRoom int64                      // bytes that may be read of the links of one result
 	present  atomic.Pointer[supervisor] // of the present Run; nil between two
 }
 
@@ -39,7 +40,7 @@ func New(cfg Config, deps Deps) (*Source, error) {
 	if deps.Log == nil {
 		deps.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Source{cfg: cfg, deps: deps, log: deps.Log, dial: dialer(deps, cfg.redactor()), tasks: newTaskBook(deps), barAfter: maxUnanswered, barFor: barFor}, nil
+	return &Source{cfg: cfg, deps: deps, log: deps.Log, dial: dialer(deps, cfg.redactor()), tasks: newTaskBook(deps), barAfter: maxUnanswered, barFor: barFor, linkRoom: linksBytes}, nil
 }
 
 // Run connects, registers the server's tools and keeps connected until ctx
