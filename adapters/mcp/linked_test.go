@@ -127,25 +127,34 @@ func TestALinkThatCannotBeReadStaysOne(t *testing.T) {
 }
 
 // The tool ran: a server that never says what it links to costs its call no more than
-// the rest of its time, and is told to stop.
+// the rest of its time, and is told to stop. What there was no time left to ask for is
+// not asked for, nor given up.
 func TestALinkThatHangsCostsNoResult(t *testing.T) {
 	t.Parallel()
-	s, left := newLibrary(t, "2025-11-25", "note://a"), make(chan time.Duration, 1)
-	s.read = func(c *strictCall) {
-		began := time.Now()
-		<-c.ctx.Done()
-		left <- time.Since(began)
-	}
-	r := s.running("stdio", Deps{}, func(c *Config) { c.CallTimeout = time.Second })
-	if got := r.worked(); !slices.Equal(got, []string{"text/x-own "}) {
-		t.Errorf("the link holds %q", got)
-	}
-	select {
-	case took := <-left:
-		if took >= linksTime-time.Second { // the call had one
-			t.Errorf("it was waited for %s", took)
-		}
-	case <-time.After(20 * time.Second):
-		t.Error("the server was not told")
+	for _, wire := range []string{"stdio", "http"} {
+		t.Run(wire, func(t *testing.T) {
+			t.Parallel()
+			s, left := newLibrary(t, "2025-11-25", "note://a", "note://b"), make(chan time.Duration, 2)
+			s.read = func(c *strictCall) {
+				began := time.Now()
+				<-c.ctx.Done()
+				left <- time.Since(began)
+			}
+			r := s.running(wire, Deps{}, func(c *Config) { c.CallTimeout = time.Second })
+			if got := r.worked(); !slices.Equal(got, []string{"text/x-own ", "text/x-own "}) {
+				t.Errorf("the links hold %q", got)
+			}
+			select {
+			case took := <-left:
+				if took >= linksTime-time.Second { // the call had one
+					t.Errorf("it was waited for %s", took)
+				}
+			case <-time.After(20 * time.Second):
+				t.Error("the server was not told")
+			}
+			if n := len(s.requests(methodRead)); n != 1 {
+				t.Errorf("%d links were asked for, want 1", n)
+			}
+		})
 	}
 }

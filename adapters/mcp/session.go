@@ -123,6 +123,9 @@ func (s *session) dress(a ask) (params any, header http.Header) {
 // stop (MCP basic/utilities/cancellation). Over HTTP the end of the stream tells
 // it, from revision 2026-07-28 on.
 func (s *session) call(ctx context.Context, id int64, a ask) (json.RawMessage, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err // what was never asked cannot be given up
+	}
 	raw, err := s.requestAs(ctx, id, a)
 	if err == nil || ctx.Err() == nil || !errors.Is(err, ctx.Err()) {
 		return raw, err
