@@ -34,6 +34,9 @@ type Toolbox interface {
 	// Specs lists the tools that the model is shown in a conversation. Their order is
 	// the same from one call to the next.
 	Specs(ctx context.Context, in ports.Conversation) []ports.ToolSpec
+	// Starting is nil, or closed as soon as servers that were just started are there,
+	// had their moment to be, or ctx ended.
+	Starting(ctx context.Context) <-chan struct{}
 	Check(ctx context.Context, c ports.Call) ports.Ruling
 	Call(ctx context.Context, c ports.ToolCall, host ports.Host) ports.CallResult
 	// Rejoin takes up a call that an earlier process began, where its server still

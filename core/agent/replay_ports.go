@@ -81,6 +81,9 @@ var _ Toolbox = replayTools{}
 // Rejoins is never so: a call that was taken up has its result in the recording.
 func (b replayTools) Rejoins(string) bool { return false }
 
+// Starting has nothing to wait for.
+func (b replayTools) Starting(context.Context) <-chan struct{} { return nil }
+
 // Rejoin has nothing to take up.
 func (b replayTools) Rejoin(context.Context, ports.ToolCall, ports.Host) (ports.CallResult, bool) {
 	return ports.CallResult{}, false

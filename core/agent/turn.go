@@ -156,6 +156,9 @@ func (t *turn) reply(ctx context.Context) (ending, error) {
 			return ending{}, err
 		}
 	}
+	if err := t.gather(ctx); err != nil {
+		return ending{}, err
+	}
 	if err := t.steer(ctx); err != nil {
 		return ending{}, err
 	}
@@ -186,6 +189,19 @@ func (t *turn) reply(ctx context.Context) (ending, error) {
 		text += fmt.Sprintf(textFellBack, t.fellBack)
 	}
 	return ending{outcome: ports.OutcomeAnswered, text: text}, nil
+}
+
+// gather waits a moment for the tools of servers that were just started: whoever
+// writes while the gateway starts is not told that there is no such tool.
+func (t *turn) gather(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	there := t.tools.Starting(ctx)
+	if there == nil {
+		return nil
+	}
+	_, err := wait(ctx, t, there)
+	return err
 }
 
 // finish ends the turn in one commit, with what the person is told.

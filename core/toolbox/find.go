@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"dragoman/ports"
 )
@@ -111,7 +112,13 @@ func (v *View) search(ctx context.Context, c ports.ToolCall) ports.CallResult {
 	if err := json.Unmarshal(c.Arguments, &args); err != nil { // the check lets none through
 		return ports.CallResult{Outcome: ports.CallInvalidParams, Text: "The arguments do not fit the tool's schema."}
 	}
-	v.box.await(ctx, func(s *source) bool { return v.uses(s.Name) && s.state.Phase == ports.PhaseConnecting })
+	began := time.Now()
+	v.box.await(ctx, func(s *source) time.Duration {
+		if !v.uses(s.Name) || s.state.Phase != ports.PhaseConnecting {
+			return 0
+		}
+		return s.Timeout - time.Since(began)
+	})
 	hits := v.best(args.Query, args.Limit)
 	if len(hits) == 0 {
 		all, _ := v.seen()

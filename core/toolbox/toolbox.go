@@ -12,7 +12,6 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
 
@@ -59,6 +58,7 @@ type Toolbox struct {
 // source is what one source last said.
 type source struct {
 	Source
+	added      time.Time
 	tools      []offered
 	state      ports.State
 	disabledBy string
@@ -95,7 +95,7 @@ func New(cfg Config, artifacts ports.Artifacts, leaks *guard.Leaks, log *slog.Lo
 // Add introduces a source and returns what it registers with. One of that name
 // that is there leaves, as by Remove.
 func (b *Toolbox) Add(s Source) ports.Registrar {
-	entry := &source{Source: s, state: ports.State{Phase: ports.PhaseConnecting}, gone: make(chan struct{})}
+	entry := &source{Source: s, added: time.Now(), state: ports.State{Phase: ports.PhaseConnecting}, gone: make(chan struct{})}
 	b.put(s.Name, entry)
 	return &registrar{box: b, source: entry}
 }
@@ -268,68 +268,6 @@ func (b *Toolbox) Origin(name string) (server, tool string) {
 		return s.Name, ""
 	}
 	return "", ""
-}
-
-// Settled waits until none of these sources (none named: no source) is connecting
-// for the first time any more, or ctx ends.
-func (b *Toolbox) Settled(ctx context.Context, names ...string) {
-	for {
-		b.mu.RLock()
-		changed, busy := b.changed, false
-		for _, s := range b.sources {
-			busy = busy || s.state.Phase == ports.PhaseConnecting && (len(names) == 0 || slices.Contains(names, s.Name))
-		}
-		b.mu.RUnlock()
-		if !busy {
-			return
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
-// Reached waits until each source is ready or idle, will not try again by itself, or had
-// its Timeout for it since the call began; or ctx ends.
-func (b *Toolbox) Reached(ctx context.Context) {
-	b.await(ctx, func(s *source) bool {
-		switch s.state.Phase {
-		case ports.PhaseReady, ports.PhaseIdle, ports.PhaseParked, ports.PhaseStopped, ports.PhaseDisabled:
-			return false
-		}
-		return true
-	})
-}
-
-// await waits until no source is on its way any more or each had its Timeout for it
-// since the call began, or ctx ends.
-func (b *Toolbox) await(ctx context.Context, underway func(*source) bool) {
-	began := time.Now()
-	for {
-		b.mu.RLock()
-		changed, left := b.changed, time.Duration(0)
-		for _, s := range b.sources {
-			if underway(s) {
-				left = max(left, s.Timeout-time.Since(began))
-			}
-		}
-		b.mu.RUnlock()
-		if left <= 0 {
-			return
-		}
-		over := time.NewTimer(left)
-		select {
-		case <-changed:
-		case <-over.C:
-		case <-ctx.Done():
-		}
-		over.Stop()
-		if ctx.Err() != nil {
-			return
-		}
-	}
 }
 
 // find looks a tool up. While the server that the name belongs to is still
