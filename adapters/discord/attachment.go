@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"dragoman/adapters/internal/call"
 	"dragoman/ports"
 )
 
@@ -68,12 +69,12 @@ func (c *client) download(ctx context.Context, link string) (io.ReadCloser, erro
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), http.NoBody)
 	if err != nil {
 		cancel()
-		return nil, &ports.Error{Kind: ports.KindProtocol, Op: op, Err: bare(err)}
+		return nil, &ports.Error{Kind: ports.KindProtocol, Op: op, Err: call.Bare(err)}
 	}
 	res, err := c.http.Do(req)
 	if err != nil {
 		cancel()
-		return nil, wrap(op, false, &callError{err: bare(err), stage: stageDial, caller: ctx.Err()})
+		return nil, wrap(op, false, &call.Error{Err: call.Bare(err), Stage: call.StageDial, Caller: ctx.Err()})
 	}
 	if res.StatusCode != http.StatusOK {
 		_ = res.Body.Close()

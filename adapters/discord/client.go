@@ -6,15 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
-	"net/http/httptrace"
-	"net/url"
 	"strings"
-	"sync/atomic"
 	"time"
 
+	"dragoman/adapters/internal/call"
 	"dragoman/ports"
 )
 
@@ -35,21 +31,7 @@ type client struct {
 }
 
 func newClient(base string, token ports.Secret) *client {
-	t := &http.Transport{
-		Proxy:               http.ProxyFromEnvironment,
-		DialContext:         (&net.Dialer{Timeout: dialTimeout, KeepAlive: dialTimeout}).DialContext,
-		TLSHandshakeTimeout: dialTimeout,
-		MaxIdleConnsPerHost: 16,
-		IdleConnTimeout:     30 * time.Second,
-		Protocols:           new(http.Protocols),
-	}
-	// With HTTP/2 one stalled connection would stall every call.
-	t.Protocols.SetHTTP1(true)
-	return &client{base: base, token: token, http: &http.Client{
-		Transport: t,
-		// A redirect would carry the token to another place.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}
+	return &client{base: base, token: token, http: call.NewClient(dialTimeout)}
 }
 
 // request is one call.
@@ -63,12 +45,12 @@ type request struct {
 }
 
 // do makes a call and decodes the answer into result, unless that is nil. The
-// error is an *apiError if Discord refused, else a *callError.
+// error is an *apiError if Discord refused, else a *call.Error.
 func (c *client) do(ctx context.Context, r request, result any) error {
 	if r.body != nil {
 		body, err := json.Marshal(r.body)
 		if err != nil {
-			return &callError{err: err, stage: stageBuild}
+			return &call.Error{Err: err, Stage: call.StageBuild}
 		}
 		r.raw, r.kind = body, "application/json"
 	}
@@ -79,36 +61,22 @@ func (c *client) do(ctx context.Context, r request, result any) error {
 	defer cancel()
 	answer, err := c.roundTrip(inner, r)
 	if err != nil {
-		var call *callError
-		if errors.As(err, &call) {
-			call.caller = ctx.Err()
-			call.late = inner.Err() != nil
-		}
+		call.Ended(err, ctx, inner)
 		return c.scrub(err)
 	}
 	if result == nil || len(answer) == 0 {
 		return nil
 	}
 	if err := json.Unmarshal(answer, result); err != nil {
-		return &callError{err: fmt.Errorf("unreadable answer: %w", err), stage: stageDone}
+		return &call.Error{Err: fmt.Errorf("unreadable answer: %w", err), Stage: call.StageDone}
 	}
 	return nil
 }
 
 func (c *client) roundTrip(ctx context.Context, r request) ([]byte, error) {
-	var connected atomic.Bool
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GotConn: func(httptrace.GotConnInfo) { connected.Store(true) },
-	})
-	fail := func(err error) error {
-		if connected.Load() {
-			return &callError{err: err, stage: stageSent}
-		}
-		return &callError{err: err, stage: stageDial}
-	}
 	req, err := http.NewRequestWithContext(ctx, r.method, c.base+r.path, bytes.NewReader(r.raw))
 	if err != nil {
-		return nil, &callError{err: bare(err), stage: stageBuild}
+		return nil, &call.Error{Err: call.Bare(err), Stage: call.StageBuild}
 	}
 	req.Header.Set("User-Agent", agent)
 	if r.kind != "" {
@@ -117,32 +85,15 @@ func (c *client) roundTrip(ctx context.Context, r request) ([]byte, error) {
 	if !r.bare {
 		req.Header.Set("Authorization", "Bot "+c.token.Reveal())
 	}
-	res, err := c.http.Do(req)
+	res, text, err := call.Do(c.http, req, maxAnswer)
 	if err != nil {
-		return nil, fail(bare(err))
-	}
-	defer func() { _ = res.Body.Close() }()
-	text, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer+1))
-	switch {
-	case err != nil:
-		return nil, fail(fmt.Errorf("answer broke off: %w", err))
-	case len(text) > maxAnswer:
-		return nil, &callError{err: fmt.Errorf("answer is longer than %d bytes", maxAnswer), stage: stageDone}
+		return nil, err
 	}
 	c.holds.note(r, res)
 	if res.StatusCode >= http.StatusMultipleChoices {
 		return nil, parseRefusal(res, text)
 	}
 	return text, nil
-}
-
-// bare takes the URL, and what may be secret in it, out of an error of net/http.
-func bare(err error) error {
-	var u *url.Error
-	if errors.As(err, &u) {
-		return u.Err
-	}
-	return err
 }
 
 // scrub is the last guard: an error that shows the token all the same (a proxy
@@ -157,9 +108,9 @@ func (c *client) scrub(err error) error {
 		api.Message = strings.ReplaceAll(api.Message, token, "[redacted]")
 		return err
 	}
-	var call *callError
-	if errors.As(err, &call) {
-		call.err = errors.New(strings.ReplaceAll(call.err.Error(), token, "[redacted]"))
+	var failed *call.Error
+	if errors.As(err, &failed) {
+		failed.Err = errors.New(strings.ReplaceAll(failed.Err.Error(), token, "[redacted]"))
 	}
 	return err
 }

@@ -1,7 +1,6 @@
 package discord
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"dragoman/adapters/internal/call"
 	"dragoman/ports"
 )
 
@@ -39,33 +39,6 @@ func (e *apiError) Error() string {
 		return fmt.Sprintf("%d %s", e.Status, e.Message)
 	}
 	return fmt.Sprintf("%d %s (code %d)", e.Status, e.Message, e.Code)
-}
-
-// stage is how far a call came that got no answer.
-type stage uint8
-
-const (
-	stageBuild stage = iota // never left us
-	stageDial               // no connection: Discord cannot have it
-	stageSent               // may have been written: Discord may have it
-	stageDone               // carried out, by an answer that makes no sense
-)
-
-// callError is a call without a usable answer.
-type callError struct {
-	err    error
-	stage  stage
-	late   bool  // our deadline or the caller's passed
-	caller error // why the caller's context ended, if it did
-}
-
-func (e *callError) Error() string { return e.err.Error() }
-
-func (e *callError) Unwrap() []error {
-	if e.caller != nil {
-		return []error{e.err, e.caller}
-	}
-	return []error{e.err}
 }
 
 // parseRefusal reads an answer that is no success. Of one in another form than the
@@ -123,13 +96,13 @@ func wrap(op string, once bool, err error) error {
 	}
 	out := &ports.Error{Op: op, Err: err}
 	var api *apiError
-	var call *callError
+	var failed *call.Error
 	switch {
 	case errors.As(err, &api):
 		out.Kind, out.RetryAfter = refusal(api), api.RetryAfter
 		out.Wide = out.Kind == ports.KindRateLimited && api.Global && api.RetryAfter > 0
-	case errors.As(err, &call):
-		out.Kind = broken(call, once)
+	case errors.As(err, &failed):
+		out.Kind = failed.Kind(once)
 	}
 	return out
 }
@@ -157,27 +130,6 @@ func refusal(e *apiError) ports.Kind {
 		return ports.KindTooLarge
 	}
 	return ports.KindInvalid
-}
-
-// broken is the kind of a call without a usable answer.
-func broken(e *callError, once bool) ports.Kind {
-	switch {
-	case e.stage == stageBuild:
-		return ports.KindInternal
-	case errors.Is(e.caller, context.DeadlineExceeded):
-		return ports.KindTimeout
-	case e.caller != nil:
-		return ports.KindCancelled
-	case e.stage == stageDial:
-		return ports.KindTemporary
-	case once:
-		return ports.KindUnsure
-	case e.stage == stageDone:
-		return ports.KindProtocol
-	case e.late:
-		return ports.KindTimeout
-	}
-	return ports.KindTemporary
 }
 
 // hasCode reports whether err is Discord's refusal with one of these codes.

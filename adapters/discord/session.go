@@ -13,6 +13,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"dragoman/adapters/internal/call"
 	"dragoman/ports"
 )
 
@@ -95,7 +96,7 @@ func (r *runner) session(ctx context.Context, url string, k *kept) error {
 		if res != nil {
 			err = fmt.Errorf("the gateway answered %s", res.Status)
 		}
-		return &ports.Error{Kind: ports.KindTemporary, Op: op, Err: because(ctx, bare(err))}
+		return &ports.Error{Kind: ports.KindTemporary, Op: op, Err: because(ctx, call.Bare(err))}
 	}
 	defer func() { _ = conn.CloseNow() }()
 	conn.SetReadLimit(maxFrame)

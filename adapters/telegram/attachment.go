@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"dragoman/adapters/internal/call"
 	"dragoman/ports"
 )
 
@@ -48,11 +49,11 @@ func (c *client) download(ctx context.Context, file string) (io.ReadCloser, erro
 	u := strings.TrimSuffix(c.base, own) + "file/" + own + (&url.URL{Path: file}).EscapedPath()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u, nil)
 	if err != nil {
-		return nil, c.scrub(&callError{err: bare(err), stage: stageBuild})
+		return nil, c.scrub(&call.Error{Err: call.Bare(err), Stage: call.StageBuild})
 	}
 	res, err := c.http.Do(req)
 	if err != nil {
-		return nil, c.scrub(&callError{err: bare(err), stage: stageDial, caller: ctx.Err()})
+		return nil, c.scrub(&call.Error{Err: call.Bare(err), Stage: call.StageDial, Caller: ctx.Err()})
 	}
 	if res.StatusCode == http.StatusOK {
 		return &download{res.Body, ctx}, nil
@@ -76,7 +77,7 @@ func (d *download) Read(into []byte) (int, error) {
 	if err == nil || errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return n, err
 	}
-	return n, wrap("telegram file", &callError{err: fmt.Errorf("the file broke off: %w", bare(err)), stage: stageSent, caller: d.ctx.Err()})
+	return n, wrap("telegram file", &call.Error{Err: fmt.Errorf("the file broke off: %w", call.Bare(err)), Stage: call.StageSent, Caller: d.ctx.Err()})
 }
 
 // attachments lists what came with a message besides text. MIME says what it

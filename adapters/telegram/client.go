@@ -7,14 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"net/http/httptrace"
-	"net/url"
 	"strings"
-	"sync/atomic"
 	"time"
 
+	"dragoman/adapters/internal/call"
 	"dragoman/ports"
 )
 
@@ -32,27 +29,7 @@ type client struct {
 }
 
 func newClient(base string, token ports.Secret) *client {
-	return &client{http: newHTTP(), base: base, token: token}
-}
-
-// newHTTP makes the HTTP client. HTTP/2 is off: with it one stalled connection
-// would stall the poll and every send at once, and a POST on a dead connection
-// is harder to tell from one that was never written.
-func newHTTP() *http.Client {
-	t := &http.Transport{
-		Proxy:               http.ProxyFromEnvironment,
-		DialContext:         (&net.Dialer{Timeout: dialTimeout, KeepAlive: dialTimeout}).DialContext,
-		TLSHandshakeTimeout: dialTimeout,
-		MaxIdleConnsPerHost: 16,
-		IdleConnTimeout:     30 * time.Second,
-		Protocols:           new(http.Protocols),
-	}
-	t.Protocols.SetHTTP1(true)
-	return &http.Client{
-		Transport: t,
-		// A redirect would carry the token to another place.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
+	return &client{http: call.NewClient(dialTimeout), base: base, token: token}
 }
 
 // answer is the envelope of every answer
@@ -69,11 +46,11 @@ type answer struct {
 }
 
 // post calls a method and decodes its result into result, unless that is nil.
-// The error is an *apiError if Telegram refused, else a *callError.
+// The error is an *apiError if Telegram refused, else a *call.Error.
 func (c *client) post(ctx context.Context, method string, timeout time.Duration, params, result any) error {
 	body, err := json.Marshal(params)
 	if err != nil {
-		return &callError{err: err, stage: stageBuild}
+		return &call.Error{Err: err, Stage: call.StageBuild}
 	}
 	return c.call(ctx, method, timeout, "application/json", bytes.NewReader(body), result)
 }
@@ -88,50 +65,28 @@ func (c *client) call(ctx context.Context, method string, timeout time.Duration,
 	defer cancel()
 	a, err := c.roundTrip(inner, method, form, body, limit)
 	if err != nil {
-		var call *callError
-		if errors.As(err, &call) {
-			call.caller = ctx.Err()
-			call.late = inner.Err() != nil
-		}
+		call.Ended(err, ctx, inner)
 		return c.scrub(err)
 	}
 	if result == nil {
 		return nil
 	}
 	if err := json.Unmarshal(a, result); err != nil {
-		return &callError{err: fmt.Errorf("unreadable result: %w", err), stage: stageDone}
+		return &call.Error{Err: fmt.Errorf("unreadable result: %w", err), Stage: call.StageDone}
 	}
 	return nil
 }
 
 // roundTrip sends one request and gives the result of an answer that is ok.
 func (c *client) roundTrip(ctx context.Context, method, form string, body io.Reader, limit int64) (json.RawMessage, error) {
-	var connected atomic.Bool
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GotConn: func(httptrace.GotConnInfo) { connected.Store(true) },
-	})
-	fail := func(err error) error {
-		if connected.Load() {
-			return &callError{err: err, stage: stageSent}
-		}
-		return &callError{err: err, stage: stageDial}
-	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+method, body)
 	if err != nil {
-		return nil, &callError{err: bare(err), stage: stageBuild}
+		return nil, &call.Error{Err: call.Bare(err), Stage: call.StageBuild}
 	}
 	req.Header.Set("Content-Type", form)
-	res, err := c.http.Do(req)
+	res, text, err := call.Do(c.http, req, limit)
 	if err != nil {
-		return nil, fail(bare(err))
-	}
-	defer func() { _ = res.Body.Close() }()
-	text, err := io.ReadAll(io.LimitReader(res.Body, limit+1))
-	switch {
-	case err != nil:
-		return nil, fail(fmt.Errorf("answer broke off: %w", err))
-	case int64(len(text)) > limit:
-		return nil, &callError{err: fmt.Errorf("answer is longer than %d bytes", limit), stage: stageDone}
+		return nil, err
 	}
 	return parse(res.StatusCode, text)
 }
@@ -152,16 +107,7 @@ func parse(status int, text []byte) (json.RawMessage, error) {
 	case status >= http.StatusMultipleChoices:
 		return nil, &apiError{Code: status, Description: http.StatusText(status), Foreign: true}
 	}
-	return nil, &callError{err: fmt.Errorf("status %d with an answer that is not of the Bot API", status), stage: stageDone}
-}
-
-// bare takes the URL, and the token in it, out of an error of net/http.
-func bare(err error) error {
-	var u *url.Error
-	if errors.As(err, &u) {
-		return u.Err
-	}
-	return err
+	return nil, &call.Error{Err: fmt.Errorf("status %d with an answer that is not of the Bot API", status), Stage: call.StageDone}
 }
 
 // scrub is the last guard: an error that shows the token all the same (a proxy
@@ -177,9 +123,9 @@ func (c *client) scrub(err error) error {
 		api.Description = clean(api.Description, token, "[redacted]")
 		return err
 	}
-	var call *callError
-	if errors.As(err, &call) {
-		call.err = errors.New(clean(call.err.Error(), token, "[redacted]"))
+	var failed *call.Error
+	if errors.As(err, &failed) {
+		failed.Err = errors.New(clean(failed.Err.Error(), token, "[redacted]"))
 	}
 	return err
 }

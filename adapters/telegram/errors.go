@@ -1,7 +1,6 @@
 package telegram
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -9,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"dragoman/adapters/internal/call"
 	"dragoman/ports"
 )
 
@@ -31,33 +31,6 @@ func (e *apiError) Error() string {
 	return fmt.Sprintf("%d %s", e.Code, e.Description)
 }
 
-// stage is how far a call came that got no answer.
-type stage uint8
-
-const (
-	stageBuild stage = iota // never left us
-	stageDial               // no connection: Telegram cannot have it
-	stageSent               // may have been written: Telegram may have it
-	stageDone               // carried out, by an answer that makes no sense
-)
-
-// callError is a call without a usable answer.
-type callError struct {
-	err    error
-	stage  stage
-	late   bool  // our deadline or the caller's passed
-	caller error // why the caller's context ended, if it did
-}
-
-func (e *callError) Error() string { return e.err.Error() }
-
-func (e *callError) Unwrap() []error {
-	if e.caller != nil {
-		return []error{e.err, e.caller}
-	}
-	return []error{e.err}
-}
-
 // posting are the methods whose effect would be seen twice.
 var posting = []string{"sendMessage", "sendPhoto", "sendDocument", "sendVoice", "sendAudio", "sendVideo", "sendAnimation"}
 
@@ -69,15 +42,15 @@ func wrap(op string, err error) error {
 	out := &ports.Error{Op: op, Err: err}
 	once := slices.Contains(posting, op[strings.LastIndexByte(op, ' ')+1:])
 	var api *apiError
-	var call *callError
+	var failed *call.Error
 	switch {
 	case errors.As(err, &api):
 		out.Kind, out.RetryAfter = refusal(api, once), api.RetryAfter
 		if why := reason(api.Description); why != "" {
 			out.Err = fmt.Errorf("%s: %w", why, err)
 		}
-	case errors.As(err, &call):
-		out.Kind = broken(call, once)
+	case errors.As(err, &failed):
+		out.Kind = failed.Kind(once)
 	}
 	return out
 }
@@ -112,27 +85,6 @@ func refusal(e *apiError, once bool) ports.Kind {
 		return ports.KindTooLarge
 	}
 	return ports.KindInvalid
-}
-
-// broken is the kind of a call without a usable answer.
-func broken(e *callError, once bool) ports.Kind {
-	switch {
-	case e.stage == stageBuild:
-		return ports.KindInternal
-	case errors.Is(e.caller, context.DeadlineExceeded):
-		return ports.KindTimeout
-	case e.caller != nil:
-		return ports.KindCancelled
-	case e.stage == stageDial:
-		return ports.KindTemporary
-	case once:
-		return ports.KindUnsure
-	case e.stage == stageDone:
-		return ports.KindProtocol
-	case e.late:
-		return ports.KindTimeout
-	}
-	return ports.KindTemporary
 }
 
 // The Bot API tells these apart by their description only.

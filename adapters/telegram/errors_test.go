@@ -10,13 +10,14 @@ import (
 	"testing"
 	"time"
 
+	"dragoman/adapters/internal/call"
 	"dragoman/ports"
 )
 
 func TestWrapKinds(t *testing.T) {
 	refused := func(code int, description string) error { return &apiError{Code: code, Description: description} }
 	foreign := func(code int) error { return &apiError{Code: code, Foreign: true} }
-	broke := func(s stage) *callError { return &callError{err: io.ErrUnexpectedEOF, stage: s} }
+	broke := func(s call.Stage) *call.Error { return &call.Error{Err: io.ErrUnexpectedEOF, Stage: s} }
 	for name, test := range map[string]struct {
 		err        error
 		send, edit ports.Kind
@@ -36,13 +37,13 @@ func TestWrapKinds(t *testing.T) {
 		"504 of a proxy":   {foreign(504), ports.KindUnsure, ports.KindTemporary},
 		"403 of a proxy":   {foreign(403), ports.KindTemporary, ports.KindTemporary},
 		"404 of a proxy":   {foreign(404), ports.KindTemporary, ports.KindTemporary},
-		"not built":        {broke(stageBuild), ports.KindInternal, ports.KindInternal},
-		"never connected":  {broke(stageDial), ports.KindTemporary, ports.KindTemporary},
-		"answer lost":      {broke(stageSent), ports.KindUnsure, ports.KindTemporary},
-		"answer garbled":   {broke(stageDone), ports.KindUnsure, ports.KindProtocol},
-		"our own deadline": {&callError{err: io.EOF, stage: stageSent, late: true}, ports.KindUnsure, ports.KindTimeout},
-		"caller left":      {&callError{err: io.EOF, stage: stageSent, caller: context.Canceled}, ports.KindCancelled, ports.KindCancelled},
-		"caller's time":    {&callError{err: io.EOF, stage: stageSent, caller: context.DeadlineExceeded}, ports.KindTimeout, ports.KindTimeout},
+		"not built":        {broke(call.StageBuild), ports.KindInternal, ports.KindInternal},
+		"never connected":  {broke(call.StageDial), ports.KindTemporary, ports.KindTemporary},
+		"answer lost":      {broke(call.StageSent), ports.KindUnsure, ports.KindTemporary},
+		"answer garbled":   {broke(call.StageDone), ports.KindUnsure, ports.KindProtocol},
+		"our own deadline": {&call.Error{Err: io.EOF, Stage: call.StageSent, Late: true}, ports.KindUnsure, ports.KindTimeout},
+		"caller left":      {&call.Error{Err: io.EOF, Stage: call.StageSent, Caller: context.Canceled}, ports.KindCancelled, ports.KindCancelled},
+		"caller's time":    {&call.Error{Err: io.EOF, Stage: call.StageSent, Caller: context.DeadlineExceeded}, ports.KindTimeout, ports.KindTimeout},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for op, want := range map[string]ports.Kind{"telegram sendMessage": test.send, "telegram editMessageText": test.edit} {
