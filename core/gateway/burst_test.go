@@ -74,13 +74,8 @@ func TestPiecesWithoutEndAreWaitedForTenSeconds(t *testing.T) {
 
 // long is a model that takes five seconds for its first reply.
 func long(w *world) {
-	first := true
-	w.model.dwell = func(ctx context.Context) {
-		if first {
-			first = false
-			idle(ctx, 5*time.Second)
-		}
-	}
+	first := once{takes: 5 * time.Second}
+	w.model.dwell = func(ctx context.Context) { _ = first.wait(ctx) }
 }
 
 func TestARunningTurnIsInterruptedOnceByAllThePieces(t *testing.T) {
