@@ -53,7 +53,11 @@ func TestFaultsHavePlainOutcomes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := newPeer(t)
 			p.answer(c.does)
-			m := testModel(t, p.URL, func(cfg *Config) { cfg.IdleTimeout = 300 * time.Millisecond })
+			m := testModel(t, p.URL, func(cfg *Config) {
+				if c.kind == ports.KindTimeout {
+					cfg.IdleTimeout = 300 * time.Millisecond
+				}
+			})
 			reply, err := m.Generate(t.Context(), hello(), nil)
 			if !ports.IsKind(err, c.kind) || ports.RetryAfter(err) != c.wait || len(reply.Calls) > 0 || reply.Text != "" {
 				t.Errorf("%+v, %s: %v; want %s", reply, ports.KindOf(err), err, c.kind)

@@ -89,7 +89,7 @@ func FuzzCalculate(f *testing.F) {
 		}
 		begun := time.Now()
 		text, err := calculate(expression)
-		if took := time.Since(begun); took > 2*time.Second {
+		if took := time.Since(begun); took > 30*time.Second {
 			t.Errorf("%q took %s", expression, took)
 		}
 		if (err == nil) == (text == "") {

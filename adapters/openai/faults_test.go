@@ -11,13 +11,11 @@ import (
 )
 
 // bothWires runs a test over each of the two.
-func bothWires(t *testing.T, test func(t *testing.T, p *peer, m *Model)) {
+func bothWires(t *testing.T, test func(t *testing.T, p *peer, m *Model), change ...func(*Config)) {
 	for _, api := range []string{apiChat, apiResponses} {
 		t.Run(api, func(t *testing.T) {
 			p := newPeer(t)
-			test(t, p, testModel(t, p.URL+"/v1", func(c *Config) {
-				c.API, c.IdleTimeout = api, 300*time.Millisecond
-			}))
+			test(t, p, testModel(t, p.URL+"/v1", append(change, func(c *Config) { c.API = api })...))
 		})
 	}
 }
@@ -64,6 +62,11 @@ func TestEachFaultHasOneOutcome(t *testing.T) {
 		{fault: "overflow", act: half(modeltest.TooLarge), kind: ports.KindTooLarge},
 	} {
 		t.Run(c.fault, func(t *testing.T) {
+			impatient := func(cfg *Config) {
+				if c.kind == ports.KindTimeout {
+					cfg.IdleTimeout = 300 * time.Millisecond
+				}
+			}
 			bothWires(t, func(t *testing.T, p *peer, m *Model) {
 				if c.raw != nil {
 					p.answer(c.raw)
@@ -74,7 +77,7 @@ func TestEachFaultHasOneOutcome(t *testing.T) {
 				if !ports.IsKind(err, c.kind) || ports.RetryAfter(err) != c.wait || reply.Text != "" || reply.Calls != nil {
 					t.Errorf("%s after %s: %v, and the reply %+v; want %s after %s", ports.KindOf(err), ports.RetryAfter(err), err, reply, c.kind, c.wait)
 				}
-			})
+			}, impatient)
 		})
 	}
 }

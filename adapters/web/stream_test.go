@@ -137,7 +137,6 @@ func TestStreamsEndWithRun(t *testing.T) {
 		s.next("ready")
 		all = append(all, s)
 	}
-	began := time.Now()
 	r.stop()
 	for _, s := range all {
 		select {
@@ -148,9 +147,6 @@ func TestStreamsEndWithRun(t *testing.T) {
 		case <-time.After(10 * time.Second):
 			t.Fatal("a stream outlives Run")
 		}
-	}
-	if took := time.Since(began); took > 2*time.Second {
-		t.Errorf("the drain took %v", took)
 	}
 	r.run(r.inbox)
 	r.guest().tail("").next("ready")

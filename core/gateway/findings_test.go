@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"dragoman/core/agent"
@@ -305,21 +306,24 @@ func TestTheFirstAdminsCodeIsNotForTheModel(t *testing.T) {
 }
 
 func TestACallThatOutlivesItsTurnsTimeWasNotStoppedByThePerson(t *testing.T) {
-	w := newWorld(t)
-	w.model.turnTimeout = 100 * time.Millisecond
-	w.model.reply = calls("srv__slow")
-	w.start()
-	w.chat.say(t, "ann", "go")
-	w.shown(1)
-	w.settled()
-	w.model.mu.Lock()
-	w.model.reply = echo
-	w.model.mu.Unlock()
-	w.chat.say(t, "ann", "and?")
-	w.shown(2)
-	for _, e := range w.model.asked()[1].Entries {
-		if e.Role == ports.RoleTool && strings.Contains(e.Text, "person stopped") {
-			t.Errorf("the model is told %q of a turn whose time was over", e.Text)
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.model.turnTimeout = 100 * time.Millisecond
+		w.model.reply = calls("srv__slow")
+		w.start()
+		w.chat.say(t, "ann", "go")
+		w.shown(1)
+		w.settled()
+		w.model.mu.Lock()
+		w.model.reply = echo
+		w.model.mu.Unlock()
+		w.chat.say(t, "ann", "and?")
+		w.shown(2)
+		for _, e := range w.model.asked()[1].Entries {
+			if e.Role == ports.RoleTool && strings.Contains(e.Text, "person stopped") {
+				t.Errorf("the model is told %q of a turn whose time was over", e.Text)
+			}
 		}
-	}
+		w.end()
+	})
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // soon is how fast a call must end once its context did.
-const soon = 3 * time.Second
+const soon = 10 * time.Second
 
 func endRules() []Rule {
 	return []Rule{

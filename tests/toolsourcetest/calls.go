@@ -13,7 +13,7 @@ import (
 const (
 	parallelCalls = 64
 	// soon is how long a call may take to return once its context ended.
-	soon = 5 * time.Second
+	soon = 10 * time.Second
 )
 
 func callRules() []Rule {

@@ -38,7 +38,7 @@ var caughtBy = map[string]struct{ rule, words string }{
 	"refusal":              {"refusal_is_invalid", "kind protocol"},
 	"calls when ended":     {"call_with_ended_context", "no error, want kind cancelled"},
 	"loses the cause":      {"cancelled_call_returns", "has lost its cause"},
-	"slow to end":          {"cancelled_call_returns", "it took 7"},
+	"slow to end":          {"cancelled_call_returns", "it took 12"},
 	"timeout is cancel":    {"deadline_is_timeout", "kind cancelled"},
 	"waits for the dead":   {"loss_fails_calls_in_flight", "only after more than 3 s"},
 	"sure of the lost":     {"loss_fails_calls_in_flight", "kind unavailable"},

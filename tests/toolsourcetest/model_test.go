@@ -310,7 +310,7 @@ func (t *modelTool) Call(ctx context.Context, call ports.ToolCall, _ ports.Host)
 
 func (t *modelTool) slow(ctx context.Context, lost chan struct{}) (ports.ToolResult, error) {
 	if t.model.broken == "slow to end" {
-		<-time.After(7 * time.Second)
+		<-time.After(12 * time.Second)
 	}
 	if t.model.broken == "waits for the dead" {
 		lost = nil
