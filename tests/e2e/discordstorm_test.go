@@ -212,7 +212,7 @@ func TestADeadConnectionToDiscordIsReplaced(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dc := discord.New(discord.Options{Heartbeat: time.Second})
+			dc := discord.New(discord.Options{Heartbeat: 2 * time.Second})
 			onDiscord(t, dc, slow(t, 1, 0), "")
 			crowd := newDCCrowd(t, dc)
 			crowd.answered()

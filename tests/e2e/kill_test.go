@@ -77,7 +77,7 @@ func TestNothingIsLostWhenTheGatewayIsKilled(t *testing.T) {
 	for i, u := range users {
 		sent := tg.Sent(u.ID())
 		for _, m := range sent {
-			if m.Text != fmt.Sprintf("a-%03d", i) {
+			if answer := fmt.Sprintf("a-%03d", i); m.Text != answer && m.Text != answer+" …" { // a preview that was on its way
 				t.Errorf("P%03d was told %q", i, m.Text)
 			}
 		}
