@@ -133,7 +133,7 @@ func renderImage(w util.BufWriter, source []byte, node ast.Node, entering bool) 
 		_, _ = w.WriteString(`">`)
 	}
 	if !image.HasChildren() {
-		_, _ = w.Write(util.EscapeHTML(image.Destination))
+		_, _ = w.Write(util.EscapeHTML([]byte(unescape(string(image.Destination)))))
 	}
 	return ast.WalkContinue, nil
 }

@@ -30,6 +30,7 @@ func TestHTML(t *testing.T) {
 		{"a relative link is none", "[a](/login?code=1)", "<p>a</p>\n"},
 		{"an image is a link", "![alt](https://x.org/i.png)", `<p><a href="https://x.org/i.png" rel="nofollow noopener" target="_blank">alt</a></p>` + "\n"},
 		{"an image without words", "![](https://x.org/i.png)", `<p><a href="https://x.org/i.png" rel="nofollow noopener" target="_blank">https://x.org/i.png</a></p>` + "\n"},
+		{"an image without words, escaped", `![](https://x.org/a\_b&amp;c)`, `<p><a href="https://x.org/a_b&amp;c" rel="nofollow noopener" target="_blank">https://x.org/a_b&amp;c</a></p>` + "\n"},
 		{"an image in a link", "[![alt](https://x.org/i.png)](https://y.org)", `<p><a href="https://y.org" rel="nofollow noopener" target="_blank">alt</a></p>` + "\n"},
 		{"tasks", "- [x] a\n- [ ] b", "<ul>\n<li><input checked=\"\" disabled=\"\" type=\"checkbox\"> a</li>\n<li><input disabled=\"\" type=\"checkbox\"> b</li>\n</ul>\n"},
 		{"table", "|a|b|\n|:-:|--|\n|1|<i>|", "<table>\n<thead>\n<tr>\n<th align=\"center\">a</th>\n<th>b</th>\n</tr>\n</thead>\n<tbody>\n<tr>\n<td align=\"center\">1</td>\n<td>&lt;i&gt;</td>\n</tr>\n</tbody>\n</table>\n"},
