@@ -199,12 +199,21 @@ func (w *writer) put(text string) {
 }
 
 func (w *writer) raw(text string) {
-	text = strings.Map(markdown.CleanRune, text) // a character reference may have brought it in
+	text = strings.Map(arriving, text)
 	w.text.WriteString(text)
 	for _, r := range text {
 		w.units += width(r)
 	}
 	w.full = w.full || w.units > w.limit
+}
+
+// arriving is what Telegram makes of a rune, so that all that it trims is a space or
+// a line end. A character reference may have brought anything in.
+func arriving(r rune) rune {
+	if r == '\t' {
+		return ' '
+	}
+	return markdown.CleanRune(r)
 }
 
 func (w *writer) mark(f format) {
