@@ -26,7 +26,11 @@ func Complete(text string) string {
 	start, fence := lastBlock(body)
 	switch {
 	case fence == "":
-		return body[:start] + completed(body[start:]) + tail
+		whole := body[:start] + completed(body[start:])
+		if _, fence := lastBlock(whole); fence != "" { // what was left out kept it from being one
+			return text
+		}
+		return whole + tail
 	case fence == inContainer || tail != more:
 		return text
 	case strings.HasSuffix(body, fence): // nothing of it is there
