@@ -128,7 +128,10 @@ func (r *richer) block(b markdown.Block, level int) []string {
 		return r.paragraph(b.Text)
 	case markdown.Heading:
 		line := strings.Join(inLine(b.Text), " ")
-		return []string{strings.Repeat("#", b.Level) + " " + strings.ReplaceAll(line, "#", `\#`)}
+		if words, ok := strings.CutSuffix(line, "#"); ok { // else it were a part of the mark
+			line = words + `\#`
+		}
+		return []string{strings.Repeat("#", b.Level) + " " + line}
 	case markdown.Quote:
 		return prefixed(r.lines(b.Blocks, level+1, false), "> ", "> ")
 	case markdown.Code:

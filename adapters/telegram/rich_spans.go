@@ -76,7 +76,7 @@ func linked(before string, spans []markdown.Span, next byte, cell bool) string {
 	b.WriteString("[")
 	for _, s := range spans {
 		s.Style &^= markdown.Math
-		b.WriteString(looked("[", s, ' ', cell))
+		b.WriteString(looked(b.String(), s, ' ', cell))
 	}
 	b.WriteString("](" + inertLink.Replace(target) + ")")
 	return b.String()
@@ -104,6 +104,9 @@ func looked(before string, s markdown.Span, next byte, cell bool) string {
 		if s.Style&l.style != 0 {
 			text = "<" + l.tag + ">" + text + "</" + l.tag + ">"
 		}
+	}
+	if strings.HasSuffix(before, "`") && strings.HasPrefix(text, "`") { // else the two marks were one
+		return filler + text
 	}
 	return text
 }
