@@ -11,7 +11,8 @@ import (
 const maxCluster = 64
 
 // cutSpans divides running text at a line, else a word, else a character. The
-// white space at the cut goes.
+// white space at the cut goes. What ends there may take a little more room than it
+// did with more behind it: then the cut goes back further.
 func cutSpans(spans []Span, fits func([]Span) bool) (head, tail []Span, ok bool) {
 	total := 0
 	for _, s := range spans {
@@ -26,8 +27,12 @@ func cutSpans(spans []Span, fits func([]Span) bool) (head, tail []Span, ok bool)
 	if at = wordBreak(text, at, at/2); at == 0 {
 		return nil, spans, false
 	}
-	at = beforeAddress(spans, at)
-	return trimRight(prefix(spans, at)), trimLeft(suffix(spans, at)), true
+	for at = beforeAddress(spans, at); at > 0; at = wordBreak(text, at*3/4, at/2) {
+		if head = trimRight(prefix(spans, at)); fits(head) {
+			return head, trimLeft(suffix(spans, at)), true
+		}
+	}
+	return nil, spans, false
 }
 
 // beforeAddress moves a cut out of a link that shows no words to cut between,

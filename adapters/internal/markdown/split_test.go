@@ -144,3 +144,25 @@ func letters(blocks []Block) string {
 		return r
 	}, b.String())
 }
+
+func TestACutLeavesRoomForWhatItsEndTakes(t *testing.T) {
+	// An open bracket takes three more where nothing closes it.
+	fits := func(bs []Block) bool {
+		text := letters(bs)
+		n := len(text)
+		for range strings.Count(text, "(") - strings.Count(text, ")") {
+			n += 3
+		}
+		return n <= 10
+	}
+	var got []string
+	for _, piece := range Split(Parse("aaaaaaa ( )ddd"), fits) {
+		if !fits(piece) {
+			t.Errorf("%s does not fit", sketch(piece))
+		}
+		got = append(got, sketch(piece))
+	}
+	if s := strings.Join(got, " | "); s != "p(aaaaaa) | p(a ( )ddd)" {
+		t.Errorf("got %s", s)
+	}
+}
