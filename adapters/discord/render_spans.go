@@ -4,6 +4,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"unicode"
 
 	"dragoman/adapters/internal/markdown"
 )
@@ -53,7 +54,7 @@ func (w *writer) looks(line string, style markdown.Style, more bool) {
 	if most := 4 * (w.limit + 1); most < len(line) { // more than fits in any case
 		line = strings.ToValidUTF8(line[:most], "")
 	}
-	inner := strings.TrimSpace(line)
+	inner := strings.TrimFunc(line, blank)
 	lead := line[:strings.Index(line, inner)]
 	trail := line[len(lead)+len(inner):]
 	w.raw(lead)
@@ -74,6 +75,9 @@ func (w *writer) looks(line string, style markdown.Style, more bool) {
 		w.raw(trail)
 	}
 }
+
+// blank is what Discord's clients take for white space.
+func blank(r rune) bool { return unicode.IsSpace(r) || r == '\uFEFF' }
 
 // mark opens a look. Next to the same mark of one that ended it would be read as
 // one with it.
@@ -219,7 +223,8 @@ func addressOf(link string) string {
 }
 
 var (
-	blockMark = regexp.MustCompile(`^ *(?:#{1,3} |>|-(?:# | |$))`)
+	// A blank behind a mark may be written apart, as may be what ends the line.
+	blockMark = regexp.MustCompile(`^ *(?:#{1,3}(?: |$)|>|-#?(?: |$))`)
 	number    = regexp.MustCompile(`^ *[0-9]+\.(?: |$)`)
 )
 
@@ -274,17 +279,22 @@ func (e *escaper) special(i int) bool {
 			if n := strings.IndexAny(text[i:], " \t<"); n >= 0 {
 				e.end = i + n
 			}
-			e.marked = e.more && e.end == len(text) || strings.ContainsAny(text[i:e.end], "*_~|`[\\")
+			e.marked = strings.ContainsAny(text[i:e.end], "*_~|`[\\")
+			if e.end == len(text) {
+				e.marked = e.marked || e.more
+			} else if e.special(e.end) { // its escape would be a part of the address
+				e.marked = true
+			}
 		}
 		return e.marked
-	case '<': // "<scheme:/" is a link, also where the scheme is but the escape of ':'
+	case '<': // "<scheme:/" is a link, also where the scheme is but the escape of ':', or has a line end
 		if e.stop <= i {
 			e.stop = len(text)
 			if n := strings.IndexAny(text[i:], ": >"); n >= 0 {
 				e.stop = i + n
 			}
 		}
-		return strings.HasPrefix(text[e.stop:], ":/")
+		return e.stop == len(text) || strings.HasPrefix(text[e.stop:], ":/")
 	}
 	return false
 }
