@@ -174,7 +174,8 @@ func (w *writer) quote(q markdown.Quote) {
 	w.blocks(q.Blocks)
 }
 
-// fence writes letter by letter, on lines of its own and not indented.
+// fence writes letter by letter, on lines of its own and not indented. The marks of an
+// inner quote would be letters of it.
 func (w *writer) fence(text, language string) {
 	if strings.TrimSpace(text) == "" {
 		return
@@ -182,8 +183,8 @@ func (w *writer) fence(text, language string) {
 	if w.begun {
 		w.line()
 	}
-	outer := w.indent
-	w.indent = ""
+	outer, quoted := w.indent, w.quoted
+	w.indent, w.quoted = "", min(quoted, 1)
 	w.start()
 	w.raw("```" + language)
 	for line := range strings.SplitSeq(text, "\n") {
@@ -194,7 +195,7 @@ func (w *writer) fence(text, language string) {
 	w.line()
 	w.start()
 	w.raw("```")
-	w.indent = outer
+	w.indent, w.quoted = outer, quoted
 }
 
 // parted keeps n backticks from standing in a row.
