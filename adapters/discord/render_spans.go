@@ -128,25 +128,24 @@ func (w *writer) code(text string) {
 	w.closed, w.words = '`', true
 }
 
-// link writes a link: as its address where it shows nothing else, with words
+// link writes a link of the web: as its address where it shows nothing else, with words
 // where Discord takes them, and else with the address behind the words.
 func (w *writer) link(spans []markdown.Span) {
 	target := spans[0].Link
 	label := strings.TrimSpace(markdown.Plain(spans))
-	web := strings.HasPrefix(strings.ToLower(target), "http")
-	if web && shows(label, target) {
+	if shows(label, target) {
 		w.start()
 		w.raw("<" + label + ">")
 		w.words = true
 		return
 	}
-	if _, rest, _ := strings.Cut(target, "://"); web && label != "" && !strings.ContainsAny(label, "<> \n") && (label == rest || label+"/" == rest) { // Discord links what has a scheme
+	if _, rest, _ := strings.Cut(target, "://"); label != "" && !strings.ContainsAny(label, "<> \n") && (label == rest || label+"/" == rest) { // Discord links what has a scheme
 		w.start()
 		w.raw("<" + target + ">")
 		w.words = true
 		return
 	}
-	masked := web && !strings.ContainsAny(label, "[]\n") && !urlLike.MatchString(label)
+	masked := !strings.ContainsAny(label, "[]\n") && !urlLike.MatchString(label)
 	if masked {
 		w.start()
 		w.raw("[")
@@ -156,23 +155,21 @@ func (w *writer) link(spans []markdown.Span) {
 		s.Link = ""
 		w.span(s, i+1 < len(spans))
 	}
-	switch address := addressOf(target); {
-	case masked:
+	if masked {
 		w.raw("](<" + inert.Replace(target) + ">)")
-	case web:
+	} else {
 		w.raw(" (<" + inert.Replace(target) + ">)")
-	case !strings.Contains(label, address):
-		w.raw(" (" + escape(address, false, false) + ")")
 	}
 }
 
-// unlinked makes text of links to very long addresses.
+// unlinked makes text of links that Discord has none for, and of those to very long
+// addresses.
 func unlinked(spans []markdown.Span) []markdown.Span {
 	var out []markdown.Span
 	label := ""
 	for i, s := range spans {
 		target := s.Link
-		if len(inert.Replace(target)) <= maxAddress {
+		if target == "" || isWeb(target) && len(inert.Replace(target)) <= maxAddress {
 			out = append(out, s)
 			continue
 		}
@@ -182,8 +179,8 @@ func unlinked(spans []markdown.Span) []markdown.Span {
 		if i+1 < len(spans) && spans[i+1].Link == target {
 			continue
 		}
-		if !shows(label, target) {
-			out = append(out, markdown.Span{Text: " (" + target + ")"})
+		if address := addressOf(target); !shows(label, target) && (isWeb(target) || !strings.Contains(label, address)) {
+			out = append(out, markdown.Span{Text: " (" + address + ")"})
 		}
 		label = ""
 	}
@@ -195,6 +192,8 @@ var urlLike = regexp.MustCompile(`(?i)[a-z]://|www\.|discord\.gg`)
 
 // inert characters of an address end no link and no look around it.
 var inert = strings.NewReplacer("(", "%28", ")", "%29", "*", "%2A", "~", "%7E", "|", "%7C", "`", "%60", `\`, "%5C", "<", "%3C", ">", "%3E")
+
+func isWeb(target string) bool { return strings.HasPrefix(strings.ToLower(target), "http") }
 
 // shows reports whether a label is the address that it links to.
 func shows(label, target string) bool {

@@ -114,18 +114,47 @@ func sound(source string, pages []string, limit int) error {
 	return lookedAt(source, pages)
 }
 
-// letters are all visible characters in order, but for the marks of quotes,
-// which come again in each line.
+// letters are all visible characters in order, but for the marks of quotes, which
+// come again in each line, and the addresses behind the words of links, which come
+// again with each part of them.
 func letters(pages []string) string {
-	var b strings.Builder
+	var seen []seenRune
 	for _, p := range pages {
 		for _, s := range view(p) {
 			if s.r != '>' && markdown.Visible(string(s.r)) {
-				b.WriteRune(s.r)
+				seen = append(seen, s)
 			}
 		}
 	}
+	var b strings.Builder
+	for len(seen) > 0 {
+		n := addressBehind(seen)
+		if n == 0 {
+			b.WriteRune(seen[0].r)
+			n = 1
+		}
+		seen = seen[n:]
+	}
 	return b.String()
+}
+
+// addressBehind is how many characters "(<address>)" takes at the start of what is seen,
+// 0 if there is none.
+func addressBehind(seen []seenRune) int {
+	if len(seen) < 3 || seen[0].r != '(' || !seen[1].look.angled {
+		return 0
+	}
+	n, link := 1, seen[1].look.link
+	for _, r := range link {
+		if n == len(seen) || seen[n].r != r || seen[n].look.link != link {
+			return 0
+		}
+		n++
+	}
+	if n == len(seen) || seen[n].r != ')' {
+		return 0
+	}
+	return n + 1
 }
 
 // tabled: a table repeats its header on each page.
@@ -170,7 +199,7 @@ func lookedAt(source string, pages []string) error {
 		switch {
 		case style&markdown.Monospace != 0:
 			style = markdown.Monospace
-		case strings.Contains(s.Link, ":") && shows(s.Text, s.Link), style == 0:
+		case s.Link != "", style == 0:
 			continue
 		}
 		for _, r := range s.Text {
@@ -217,9 +246,22 @@ func running(blocks []markdown.Block) func(func(markdown.Span) bool) {
 	}
 }
 
+// each yields spans, with their link only where it is all that is shown: an address
+// has no other look, unless it is too long for a link.
 func each(spans []markdown.Span, yield func(markdown.Span) bool) {
-	for _, s := range spans {
-		yield(s)
+	for len(spans) > 0 {
+		n, link := 1, spans[0].Link
+		for n < len(spans) && spans[n].Link == link {
+			n++
+		}
+		bare := isWeb(link) && len(inert.Replace(link)) <= maxAddress && shows(markdown.Plain(spans[:n]), link)
+		for _, s := range spans[:n] {
+			if !bare {
+				s.Link = ""
+			}
+			yield(s)
+		}
+		spans = spans[n:]
 	}
 }
 

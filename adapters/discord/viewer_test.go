@@ -25,6 +25,7 @@ type seenRune struct {
 type look struct {
 	style   markdown.Style
 	link    string
+	angled  bool // the link, between angle brackets
 	heading bool
 	quote   bool
 	fence   bool
@@ -117,7 +118,7 @@ func (v *viewer) inline(s string, at look) int {
 		}
 		if a := viewAngle.FindStringSubmatch(s); a != nil {
 			in := at
-			in.link = a[1]
+			in.link, in.angled = a[1], true
 			v.literal(a[1], in)
 			return len(a[0])
 		}
