@@ -13,6 +13,7 @@ func TestRenderIsBoundedInTime(t *testing.T) {
 	for name, text := range map[string]string{
 		"too long":       strings.Repeat("a *b* ", 1<<17),
 		"one word":       strings.Repeat("a", 120_000),
+		"one paragraph":  strings.Repeat("a\n", 60_000),
 		"marks":          strings.Repeat("a\u0301\u0302", 20_000),
 		"many items":     strings.Repeat("- a\n", 30_000),
 		"many blocks":    strings.Repeat("a\n\n", 40_000),

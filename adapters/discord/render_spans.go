@@ -27,7 +27,11 @@ func (w *writer) spans(spans []markdown.Span) {
 
 // span writes text of one look line by line. more: something follows the last.
 func (w *writer) span(s markdown.Span, more bool) {
-	lines := strings.Split(strings.Map(markdown.CleanRune, s.Text), "\n")
+	text := strings.Map(markdown.CleanRune, s.Text)
+	if most := 4 * (w.limit + 1); most < len(text) { // more than fits in any case
+		text = strings.ToValidUTF8(text[:most], "")
+	}
+	lines := strings.Split(text, "\n")
 	for i, line := range lines {
 		if w.full {
 			return
@@ -51,9 +55,6 @@ func (w *writer) span(s markdown.Span, more bool) {
 // looks writes a part of a line between the marks of its style. Blanks at its
 // ends go outside: next to them a mark is none. more: the line goes on.
 func (w *writer) looks(line string, style markdown.Style, more bool) {
-	if most := 4 * (w.limit + 1); most < len(line) { // more than fits in any case
-		line = strings.ToValidUTF8(line[:most], "")
-	}
 	inner := strings.TrimFunc(line, blank)
 	lead := line[:strings.Index(line, inner)]
 	trail := line[len(lead)+len(inner):]
@@ -112,9 +113,6 @@ func reversed(mark string) string {
 // code writes letters between backticks. It takes no other look: marks around it
 // would end at marks within. Three backticks would begin a fence.
 func (w *writer) code(text string) {
-	if most := 4 * (w.limit + 1); most < len(text) { // more than fits in any case
-		text = strings.ToValidUTF8(text[:most], "")
-	}
 	text = parted(text, 2)
 	mark := "`"
 	if strings.Contains(text, mark) {

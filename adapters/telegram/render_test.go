@@ -261,6 +261,7 @@ func TestRenderIsBoundedInTime(t *testing.T) {
 	for name, text := range map[string]string{
 		"too long":      strings.Repeat("a *b* ", 1<<17),
 		"one word":      strings.Repeat("a", 120_000),
+		"one paragraph": strings.Repeat("a\n", 60_000),
 		"marks":         strings.Repeat("a\u0301\u0302", 20_000),
 		"flags":         strings.Repeat("🇩🇪", 15_000),
 		"stairs":        stairs(),

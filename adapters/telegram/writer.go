@@ -180,10 +180,12 @@ func (w *writer) lines(n int) {
 
 // put writes text, each line of it indented.
 func (w *writer) put(text string) {
-	for i, line := range strings.Split(text, "\n") {
-		if i > 0 {
+	first := true
+	for line := range strings.SplitSeq(text, "\n") {
+		if !first {
 			w.lines(1)
 		}
+		first = false
 		if w.full {
 			return
 		}
