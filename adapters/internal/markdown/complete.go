@@ -30,6 +30,9 @@ func Complete(text string) string {
 		if _, fence := lastBlock(whole); fence != "" { // what was left out kept it from being one
 			return text
 		}
+		if tail == more && (strings.HasSuffix(whole, "$$") || strings.HasSuffix(whole, `\]`)) { // a formula ends its line
+			tail = "\n" + strings.TrimSpace(more)
+		}
 		return whole + tail
 	case fence == inContainer || tail != more:
 		return text
