@@ -127,7 +127,7 @@ func (r *richer) block(b markdown.Block, level int) []string {
 	case markdown.Paragraph:
 		return r.paragraph(b.Text)
 	case markdown.Heading:
-		line := strings.Join(inLine(b.Text), " ")
+		line := strings.TrimRight(strings.Join(inLine(b.Text), " "), " \t")
 		if words, ok := strings.CutSuffix(line, "#"); ok { // else it were a part of the mark
 			line = words + `\#`
 		}
