@@ -2,6 +2,7 @@ package telegram
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -56,6 +57,9 @@ func linesOf(spans []markdown.Span) [][]markdown.Span {
 	return lines
 }
 
+// boxMarks stand between the brackets of a task's box.
+var boxMarks = []string{" ", "x", "X"}
+
 // linked writes spans of one link, or without any, that stand in one line.
 func linked(before string, spans []markdown.Span, next byte, cell bool) string {
 	if len(spans) == 0 {
@@ -70,7 +74,7 @@ func linked(before string, spans []markdown.Span, next byte, cell bool) string {
 		}
 		return b.String()
 	}
-	if strings.HasSuffix(before, "!") { // else it were a picture
+	if strings.HasSuffix(before, "!") || strings.TrimSpace(before) == "" && slices.Contains(boxMarks, label) { // else it were a picture, or a box
 		b.WriteString(filler)
 	}
 	b.WriteString("[")
