@@ -14,6 +14,7 @@ import (
 	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/renderer"
 	goldhtml "github.com/yuin/goldmark/renderer/html"
+	"github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
 )
 
@@ -69,6 +70,7 @@ func newMarkdown() goldmark.Markdown {
 			util.Prioritized(parser.NewParagraphParser(), 1000),
 		),
 		parser.WithInlineParsers(
+			util.Prioritized(boxes{extension.NewTaskCheckBoxParser()}, 0),
 			util.Prioritized(parser.NewCodeSpanParser(), 100),
 			util.Prioritized(formula{}, 150),
 			util.Prioritized(parser.NewLinkParser(), 200),
@@ -82,13 +84,12 @@ func newMarkdown() goldmark.Markdown {
 		goldmark.WithExtensions(
 			extension.Strikethrough,
 			extension.Linkify,
-			extension.TaskList,
 			// The page's policy allows no style attributes.
 			extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute)),
 		),
 		goldmark.WithRendererOptions(
 			goldhtml.WithHardWraps(),
-			renderer.WithNodeRenderers(util.Prioritized(imageAsLink{}, 100)),
+			renderer.WithNodeRenderers(util.Prioritized(imageAsLink{}, 100), util.Prioritized(extension.NewTaskCheckBoxHTMLRenderer(), 500)),
 		),
 	)
 }
@@ -108,6 +109,17 @@ func newPolicy() *bluemonday.Policy {
 	p.RequireNoFollowOnLinks(true)
 	p.AddTargetBlankToFullyQualifiedLinks(true)
 	return p
+}
+
+// boxes reads the boxes of tasks as GFM has them, with a blank behind: [X](address) is
+// a link (https://github.github.com/gfm/#task-list-items-extension-).
+type boxes struct{ parser.InlineParser }
+
+func (b boxes) Parse(parent ast.Node, block text.Reader, pc parser.Context) ast.Node {
+	if line, _ := block.PeekLine(); len(line) > 3 && !util.IsSpace(line[3]) {
+		return nil
+	}
+	return b.InlineParser.Parse(parent, block, pc)
 }
 
 // imageAsLink shows an image as a link to it: a picture that loads by itself

@@ -33,6 +33,7 @@ func TestHTML(t *testing.T) {
 		{"an image without words, escaped", `![](https://x.org/a\_b&amp;c)`, `<p><a href="https://x.org/a_b&amp;c" rel="nofollow noopener" target="_blank">https://x.org/a_b&amp;c</a></p>` + "\n"},
 		{"an image in a link", "[![alt](https://x.org/i.png)](https://y.org)", `<p><a href="https://y.org" rel="nofollow noopener" target="_blank">alt</a></p>` + "\n"},
 		{"tasks", "- [x] a\n- [ ] b", "<ul>\n<li><input checked=\"\" disabled=\"\" type=\"checkbox\"> a</li>\n<li><input disabled=\"\" type=\"checkbox\"> b</li>\n</ul>\n"},
+		{"a link that looks like a task", "- [X](https://x.com/a)", "<ul>\n<li><a href=\"https://x.com/a\" rel=\"nofollow noopener\" target=\"_blank\">X</a></li>\n</ul>\n"},
 		{"table", "|a|b|\n|:-:|--|\n|1|<i>|", "<table>\n<thead>\n<tr>\n<th align=\"center\">a</th>\n<th>b</th>\n</tr>\n</thead>\n<tbody>\n<tr>\n<td align=\"center\">1</td>\n<td>&lt;i&gt;</td>\n</tr>\n</tbody>\n</table>\n"},
 		{"a list goes on at its number", "3. a", "<ol start=\"3\">\n<li>a</li>\n</ol>\n"},
 		{"bytes that are no text", "a\xffb", "<p>a\uFFFDb</p>\n"},
