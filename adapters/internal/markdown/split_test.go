@@ -133,6 +133,9 @@ func letters(blocks []Block) string {
 			b.WriteString(letters(block.Blocks))
 		case List:
 			for _, item := range block.Items {
+				if item.Task == TaskDone && !item.Continued {
+					b.WriteByte('x') // of its box: whether it is one depends on what is behind
+				}
 				b.WriteString(letters(item.Blocks))
 			}
 		}
