@@ -103,6 +103,12 @@ func completed(s string) string {
 				return unclosedCode(s, i, n, open)
 			}
 			n = end - i
+		case '$': // nothing in a formula is markup
+			if rest, ok := strings.CutPrefix(s[i:], "$$"); ok {
+				if end := strings.Index(rest, "$$"); end >= 0 {
+					n = len("$$") + end + len("$$")
+				}
+			}
 		case '[':
 			brackets = append(brackets, i)
 		case ']':

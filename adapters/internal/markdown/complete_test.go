@@ -25,6 +25,7 @@ func TestComplete(t *testing.T) {
 		{"code with backticks", "see ``a`b …", "see ``a`b`` …"},
 		{"code that keeps a line from being a fence", "a ```\n```b` …", "a ```\n```b` …"},
 		{"a formula", "a\n$$\nx^2\n$$ …", "a\n$$\nx^2\n$$\n…"},
+		{"a formula with a mark", "a $$x *y$$ b …", "a $$x *y$$ b …"},
 		{"code in bold", "**see `a …", "**see `a`** …"},
 		{"code is no emphasis", "`a**b` c …", "`a**b` c …"},
 		{"a link's words", "see [the docs …", "see [the docs …"},
