@@ -48,7 +48,7 @@ const inContainer = "-"
 // lastBlock is where the running text begins that text ends with, or the fence
 // that is open there.
 func lastBlock(text string) (start int, fence string) {
-	mark, at := "", 0
+	mark, at, formula := "", 0, false
 	for line := range strings.Lines(text) {
 		body, nested := inside(line)
 		now := fenceMark(body)
@@ -63,7 +63,8 @@ func lastBlock(text string) (start int, fence string) {
 				fence = inContainer
 			}
 		case body == "":
-			start = at + len(line)
+			start, formula = at+len(line), false
+		case formula: // no line of it begins a block
 		case nested > 0, body[0] == '#':
 			start = at + len(line) - len(strings.TrimLeft(line, " \t>-+*0123456789.)#"))
 			if rest := strings.TrimSpace(line); strings.HasSuffix(rest, body) { // the mark may be all there is
@@ -71,6 +72,9 @@ func lastBlock(text string) (start int, fence string) {
 			}
 		case body[0] == '|':
 			start = at + strings.LastIndexByte(line, '|') + 1
+		}
+		if mark == "" && strings.Count(line, "$$")%2 == 1 {
+			formula = !formula
 		}
 		at += len(line)
 	}

@@ -26,6 +26,8 @@ func TestComplete(t *testing.T) {
 		{"code that keeps a line from being a fence", "a ```\n```b` …", "a ```\n```b` …"},
 		{"a formula", "a\n$$\nx^2\n$$ …", "a\n$$\nx^2\n$$\n…"},
 		{"a formula with a mark", "a $$x *y$$ b …", "a $$x *y$$ b …"},
+		{"a formula whose lines look like a table's", "|\n-|\n$$|a\n|~$$ …", "|\n-|\n$$|a\n|~$$\n…"},
+		{"a formula that is none", "$$\n\n> *b …", "$$\n\n> *b* …"},
 		{"code in bold", "**see `a …", "**see `a`** …"},
 		{"code is no emphasis", "`a**b` c …", "`a**b` c …"},
 		{"a link's words", "see [the docs …", "see [the docs …"},
