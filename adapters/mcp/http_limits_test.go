@@ -36,7 +36,7 @@ func bomb(t *testing.T, begin, fill string, size int, end string) []byte {
 
 // TestCompressedAnswersAreBounded: what counts is how long they are unpacked.
 func TestCompressedAnswersAreBounded(t *testing.T) {
-	const size, limit = 128 << 20, 1 << 20
+	const size, limit = 32 << 20, 1 << 20
 	const begin, end = `{"jsonrpc":"2.0","id":3,"result":{"content":[{"type":"text","text":"`, `"}]}}`
 	for name, test := range map[string]struct {
 		status int
