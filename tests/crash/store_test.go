@@ -207,15 +207,28 @@ func (s *store) Delete(ctx context.Context, r ports.Record) error {
 
 func (s *store) Save(ctx context.Context, a ports.Artifact) error {
 	what := "" // the id of what a tool gave is of a row
-	if id := strings.Split(a.ID, "-"); len(id) == 3 {
-		what = " file " + id[2]
+	if hash, ok := sentFile(a.ID); ok {
+		what = " file " + hash
 	}
 	defer s.p.call(s.p.now("store.Save" + what))()
 	return s.inner.Save(ctx, a)
 }
 
+// sentFile is the hash of a file that a person sent, by the id that it is kept under.
+func sentFile(id string) (hash string, ok bool) {
+	parts := strings.Split(id, "-")
+	if len(parts) != 3 {
+		return "", false
+	}
+	return parts[2], true
+}
+
 func (s *store) Read(ctx context.Context, in ports.Conversation, id string, offset, limit int64) (ports.Artifact, error) {
-	defer s.p.call(s.p.now("store.Read"))()
+	name := "store.Read for the chat" // by when its person may be a word further
+	if _, ok := sentFile(id); ok {
+		name = s.p.now("store.Read")
+	}
+	defer s.p.call(name)()
 	return s.inner.Read(ctx, in, id, offset, limit)
 }
 
