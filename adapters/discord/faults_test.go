@@ -182,6 +182,8 @@ func TestAResumeWaitsForNoSession(t *testing.T) {
 	r := newRig(t, fake.Options{IdentifyBudget: scarce / 2}) // the next one has to wait for half an hour
 	c := r.crowd()
 	r.run()
+	c.talk(6)
+	c.hears(c.said) // so that it knows its session
 	before := r.server.Calls(fake.GatewayBot)
 	r.down()
 	c.talk(12)
