@@ -107,8 +107,13 @@ func TestNothingIsLostOrDoneTwiceWhereverTheProcessIsKilled(t *testing.T) {
 		pl.perform(list)
 		t.Logf("round %d: %d runs, %s", round, len(list), time.Since(began).Round(time.Second))
 	}
-	if missed := pl.missed(); len(missed) > 0 && !t.Failed() {
-		t.Errorf("nobody died at %d points:\n%s", len(missed), strings.Join(missed, "\n"))
+	if missed, chance := pl.missed(); !t.Failed() {
+		if len(missed) > 0 {
+			t.Errorf("nobody died at %d points:\n%s", len(missed), strings.Join(missed, "\n"))
+		}
+		if len(chance) > 0 {
+			t.Logf("nobody died at %d reads that came by chance:\n%s", len(chance), strings.Join(chance, "\n"))
+		}
 	}
 	t.Logf("%d crash points in %d scenarios (%d of them in recoveries): %d killed at, each restarted and checked, in %d runs and %s",
 		len(pl.ways), len(calm), len(pl.ways)-first, len(pl.hit), pl.runs, time.Since(began).Round(time.Second))
