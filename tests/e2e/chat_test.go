@@ -250,7 +250,7 @@ func TestGarbageInAPipe(t *testing.T) {
 func TestAGatewayThatIsKilledUnderAPipe(t *testing.T) {
 	t.Parallel()
 	slow := says("slow", "At last.")
-	slow["latency"] = 1500
+	slow["latency"] = 3000 // before each of three pieces: it is killed before the first
 	mock := startAimock(t, slow, says("quick", "Done."))
 	g := startHeadless(t, terminalConfig(mock, ""))
 	c := chats(g)
@@ -359,7 +359,7 @@ func TestManyPipesAtOnce(t *testing.T) {
 func TestASignalEndsAPipe(t *testing.T) {
 	t.Parallel()
 	slow := says("slow", "At last.")
-	slow["latency"] = 500
+	slow["latency"] = 2000 // before each of three pieces: the signal comes before the last
 	mock := startAimock(t, slow, says("quick", "Done."))
 	g := newGateway(t, gatewayBinary(t), terminalConfig(mock, ""))
 	c := chats(g)
@@ -393,7 +393,7 @@ func TestAChatLeavesOtherChannelsWorkAlone(t *testing.T) {
 	tg := telegram.New(telegram.Options{})
 	t.Cleanup(tg.Close)
 	slow := says("slow", "At last.")
-	slow["latency"] = 1500
+	slow["latency"] = 3000 // before each of three pieces: it is killed before the first
 	mock := startAimock(t, slow, says("quick", "Done."))
 	g := newGateway(t, gatewayBinary(t), terminalConfig(mock, `, "access": {"mode": "open"},
 		"channels": {"tg": {"type": "telegram", "token": `+quoted(tg.Token())+`, "api_url": `+quoted(tg.URL())+`}}`))
@@ -410,7 +410,7 @@ func TestAChatLeavesOtherChannelsWorkAlone(t *testing.T) {
 	c := chats(g)
 	c.say("quick")
 	c.says("Done.\n")
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second) // longer than its sweep and than the model takes
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second) // longer than its sweep
 	defer cancel()
 	<-ctx.Done()
 	if n := len(mock.Journal(nil)); n != 2 {
