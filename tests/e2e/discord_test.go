@@ -105,6 +105,7 @@ func TestADiscordBotMissesNothingWhileItIsDead(t *testing.T) {
 	ann := dc.User("Ann")
 	ann.Say("what time is it in Tokyo?")
 	inDiscord(t, dc, ann.DM(), "the first answer", tells("UTC: "))
+	eventually(t, answerWithin, "the gateway knows that it came", func() error { return nothingPending(g.Dir) })
 	g.Kill()
 	ann.Say("help")
 	g.Start()

@@ -252,6 +252,7 @@ func TestAHistoryOfDiscordIsReadHoweverItFails(t *testing.T) {
 			g := onDiscord(t, dc, slow(t, 1, 0), "")
 			crowd := newDCCrowd(t, dc)
 			crowd.answered()
+			eventually(t, answerWithin, "the gateway knows that all came", func() error { return nothingPending(g.Dir) })
 			g.Kill()
 			crowd.talk(200)
 			fails(dc)
