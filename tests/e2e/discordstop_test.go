@@ -86,11 +86,14 @@ func TestAStopInDiscordIsHeardByAllAtOnce(t *testing.T) {
 			})
 			ann.Say("what time is it in Tokyo?")
 			inDiscord(t, dc, ann.DM(), "the next answer", tells("UTC: "))
-			for _, m := range dc.Sent(ann.DM()) {
-				if m.Thinking || len(m.Rows) > 0 || m.OnlyFor == "" && m.Text == "Stopping." {
-					t.Errorf("the chat shows\n%s", dc.Transcript(ann.DM()))
+			eventually(t, answerWithin, "nothing is left of what ran", func() error { // the word on the stop goes beside the turns
+				for _, m := range dc.Sent(ann.DM()) {
+					if m.Thinking || len(m.Rows) > 0 || m.OnlyFor == "" && m.Text == "Stopping." {
+						return fmt.Errorf("the chat shows\n%s", dc.Transcript(ann.DM()))
+					}
 				}
-			}
+				return nil
+			})
 			if n := strings.Count(dc.Transcript(ann.DM()), "Stopped."); n != 1 {
 				t.Errorf("%d times stopped:\n%s", n, dc.Transcript(ann.DM()))
 			}
