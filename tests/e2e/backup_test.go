@@ -45,6 +45,12 @@ func TestAGatewayGoesOnFromABackup(t *testing.T) {
 	w.tg.Mend("sendMessage")
 	w.outcome(t, w.people[dan], 3, is("Fine."))
 	w.say(t, ann, "said between", 5, is("Fine."))
+	eventually(t, answerWithin, "Telegram need not keep it any longer", func() error { // the poll goes beside the turn
+		if n := w.tg.Pending(); n > 0 {
+			return fmt.Errorf("%d updates wait", n)
+		}
+		return nil
+	})
 	w.Kill()
 	original := filepath.Join(w.Dir, "dragoman-data", "dragoman.db")
 	kept := sum(t, original)
