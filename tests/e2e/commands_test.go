@@ -16,7 +16,7 @@ import (
 // dies in colour.
 func deskAndGhost(t testing.TB) string {
 	return `{"listen": "${LISTEN}", "models": {"main": {"type": "demo"}}, "mcp": {"timeout": "5s"}, "mcp_servers": {
-		"desk":  {"command": ` + quoted(gatewayBinary(t)) + `, "args": ["desk"]},
+		"desk":  {"command": ` + quoted(gatewayBinary(t)) + `, "args": ["desk"], "timeout": "1m"},
 		"ghost": {"command": "sh", "args": ["-c", "printf '\\033[31mred \\033]0;title\\007alert\\r\\n' >&2; for i in 1 2 3 4 5 6 7 8 9; do printf 'a word that is said again and again, ' >&2; done; exit 3"]}},
 		"tools": {"policy": {"desk__world_clock": "allow", "desk__roll_dice": "deny"}}}`
 }

@@ -74,7 +74,7 @@ func goodAndBad(t testing.TB, tg *telegram.Server, bad bool) string {
 		return `{"type": "telegram", "token": ` + quoted(token) + `, "api_url": ` + quoted(url) + `}`
 	}
 	models, chats, servers := `"good": `+one(goodKey, "m1")+`, "demo": {"type": "demo"}`, `"tg": `+chat(tg.Token(), tg.URL())+`, "web": {"type": "web"}`,
-		`"desk": {"command": `+quoted(desk)+`, "args": ["desk"]}, "off": {"command": "x", "enabled": false}`
+		`"desk": {"command": `+quoted(desk)+`, "args": ["desk"], "timeout": "1m"}, "off": {"command": "x", "enabled": false}`
 	if bad {
 		models += `, "key": ` + one(wrongKey, "m1") + `, "name": ` + one(goodKey, "m2")
 		chats += `, "tg2": ` + chat("1:wrong-token-abcdef", tg.URL()) + `, "tg3": ` + chat(tg.Token(), "http://127.0.0.1:9")
@@ -92,7 +92,7 @@ func TestCheckConnectFindsWhatIsWrong(t *testing.T) {
 	g := newGateway(t, gatewayBinary(t), goodAndBad(t, tg, true))
 	began := time.Now()
 	out, stderr, code := g.CLI("check", "--connect", "--json")
-	if took := time.Since(began); took > 20*time.Second {
+	if took := time.Since(began); took > time.Minute {
 		t.Errorf("it took %s", took)
 	}
 	var f foundAll
