@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -145,6 +146,10 @@ func environments(t testing.TB, g *gateway) map[int][]string {
 		}
 	}
 	own := fmt.Sprint(g.proc.cmd.Process.Pid)
+	itself, err := os.ReadFile("/proc/" + own + "/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
 	found := map[int][]string{}
 	for pid := range parents {
 		above := parents[pid]
@@ -153,6 +158,10 @@ func environments(t testing.TB, g *gateway) map[int][]string {
 		}
 		env, err := os.ReadFile("/proc/" + pid + "/environ")
 		if above != own || err != nil || len(env) == 0 {
+			continue
+		}
+		// A child that has not begun its program yet shows the gateway's own: the same memory.
+		if command, err := os.ReadFile("/proc/" + pid + "/cmdline"); err != nil || bytes.Equal(command, itself) {
 			continue
 		}
 		var n int
