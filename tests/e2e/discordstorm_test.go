@@ -296,7 +296,7 @@ func TestANewSessionInTheMiddleOfAHistory(t *testing.T) {
 	onDiscord(t, dc, slow(t, 1, 0), "")
 	crowd := newDCCrowd(t, dc)
 	crowd.answered()
-	dc.Delay(discord.ListMessages, 300*time.Millisecond)
+	dc.Delay(discord.ListMessages, 2*time.Second) // four rooms at once: they must still be read when it is looked
 	dc.GatewayDown()
 	crowd.talk(150)
 	dc.GatewayUp(false)
