@@ -50,16 +50,22 @@ const firstAlone = 2000
 // same server: one model that fails in one chat after another is left alone.
 func startEachAlone(t testing.TB, n int, ofModel, servers string) *hostile {
 	t.Helper()
+	return startEach(t, n, func(int) string { return ofModel }, servers)
+}
+
+// startEach is startEachAlone with more keys for the model of each chat, by its number.
+func startEach(t testing.TB, n int, ofModel func(i int) string, servers string) *hostile {
+	t.Helper()
 	tg := telegram.New(telegram.Options{})
 	t.Cleanup(tg.Close)
 	model := startBadModel(t)
 	var models, agents, chats strings.Builder
 	for i := range n {
-		fmt.Fprintf(&models, `"m%d": {"type": "openai", "base_url": %s, "model": "m", "api_key": %s%s}, `, i, quoted(model.URL), quoted(modelKey), ofModel)
+		fmt.Fprintf(&models, `"m%d": {"type": "openai", "base_url": %s, "model": "m", "api_key": %s%s}, `, i, quoted(model.URL), quoted(modelKey), ofModel(i))
 		fmt.Fprintf(&agents, `"a%d": {"models": ["m%d"]}, `, i, i)
 		fmt.Fprintf(&chats, `"%d": {"agent": "a%d"}, `, firstAlone+i, i)
 	}
-	config := hostileConfig(tg, model, ofModel, servers, `"agents": {`+agents.String()+`"main": {"models": ["main"]}},`)
+	config := hostileConfig(tg, model, "", servers, `"agents": {`+agents.String()+`"main": {"models": ["main"]}},`)
 	config = strings.Replace(config, `"models": {`, `"models": {`+models.String(), 1)
 	config = strings.Replace(config, `"sends_in_flight": 64`, `"sends_in_flight": 64, "chats": {`+chats.String()+`}`, 1)
 	return &hostile{gateway: startGateway(t, config), tg: tg, model: model}
@@ -205,6 +211,7 @@ var modelFaults = []struct {
 	want  func(string) error
 	tries int  // how often it is asked at most; 0 = three times
 	rests bool // and it wants to be left alone for longer than the test
+	slow  bool // it lasts for as long as the model's deadlines
 }{
 	{name: "429 for ever", act: bare(429, `{"error":{"message":"slow down $KEY","type":"requests","code":"rate_limit_exceeded"}}`), want: failure("overloaded")},
 	{name: "429 with a wait", act: untilTry(3, bare(429, `{"error":{"message":"$KEY"}}`, "Retry-After: 1"), says200("At last.")), want: is("At last.")},
@@ -234,13 +241,13 @@ var modelFaults = []struct {
 	{name: "a call without a name", act: bare(200, `data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c","function":{"arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`+"\n\n", eventStream), want: failure("broke off")},
 	{name: "invalid UTF-8", act: bare(200, strings.Replace(wholeText("A\u0001B"), `\u0001`, "\xff\xfe", 1), eventStream), want: matches("^A\uFFFD+B$")},
 	{name: "deep JSON", act: bare(200, `data: {"choices":[],"x":`+strings.Repeat("[", 200_000)+strings.Repeat("]", 200_000)+"}\n\n", eventStream), want: failure("broke off")},
-	{name: "a hang before the first byte", act: stalls("", 0), want: failure("too long to answer")},
-	{name: "a hang in the middle", act: stalls(chunk(map[string]any{"content": "Hel"}, ""), 0), want: failure("too long to answer")},
-	{name: "a hang inside a frame", act: stalls("data: {\"choi", 0), want: failure("too long to answer")},
-	{name: "comments and nothing else", act: stalls("", 50*time.Millisecond), want: failure("too long to answer")},
-	{name: "comments after a beginning", act: stalls(chunk(map[string]any{"content": "Hel"}, ""), 50*time.Millisecond), want: failure("too long to answer")},
-	{name: "a line without an end", act: pours("data: ", strings.Repeat("x", 64<<10)), want: matches(`(?s)(broke off|took too long).*Reference: `)},
-	{name: "an answer without an end", act: pours("", chunk(map[string]any{"content": strings.Repeat("endless ", 4<<10)}, "")), want: matches(`(?s)(broke off|took too long).*Reference: `)}, // whichever limit is met first
+	{name: "a hang before the first byte", act: stalls("", 0), want: failure("too long to answer"), slow: true},
+	{name: "a hang in the middle", act: stalls(chunk(map[string]any{"content": "Hel"}, ""), 0), want: failure("too long to answer"), slow: true},
+	{name: "a hang inside a frame", act: stalls("data: {\"choi", 0), want: failure("too long to answer"), slow: true},
+	{name: "comments and nothing else", act: stalls("", 50*time.Millisecond), want: failure("too long to answer"), slow: true},
+	{name: "comments after a beginning", act: stalls(chunk(map[string]any{"content": "Hel"}, ""), 50*time.Millisecond), want: failure("too long to answer"), slow: true},
+	{name: "a line without an end", act: pours("data: ", strings.Repeat("x", 64<<10)), want: matches(`(?s)(broke off|took too long).*Reference: `), slow: true},
+	{name: "an answer without an end", act: pours("", chunk(map[string]any{"content": strings.Repeat("endless ", 4<<10)}, "")), want: matches(`(?s)(broke off|took too long).*Reference: `), slow: true}, // whichever limit is met first
 	{name: "a closed door", act: func(http.ResponseWriter, *http.Request, prompt) { panic(http.ErrAbortHandler) }, want: failure("cannot be reached")},
 }
 
@@ -258,10 +265,15 @@ func untilTry(n int, before, then act) act {
 }
 
 // Whatever a provider does, its person reads one sentence, the log knows it by
-// its reference, and the next message is answered. The model's deadlines are short,
-// so the test runs alone.
+// its reference, and the next message is answered. The deadlines of the models that
+// hang are short, so the test runs alone.
 func TestEveryFaultOfAModelIsOnePlainOutcome(t *testing.T) {
-	h := startEachAlone(t, len(modelFaults), `, "idle_timeout": "1s", "timeout": "2s"`, "")
+	h := startEach(t, len(modelFaults), func(i int) string {
+		if modelFaults[i].slow {
+			return `, "idle_timeout": "2s", "timeout": "4s"`
+		}
+		return ""
+	}, "")
 	users := make([]*telegram.User, len(modelFaults))
 	for i, c := range modelFaults {
 		users[i] = h.tg.User(int64(firstAlone+i), "Ann")
