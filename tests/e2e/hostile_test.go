@@ -155,6 +155,18 @@ func (h *hostile) logged(msg string) []map[string]any {
 // says why, and returns those lines by reference.
 func (h *hostile) failedOnce(t testing.TB, references map[string]string) {
 	t.Helper()
+	eventually(t, answerWithin, "the log knows each reference", func() error { // it comes through a pipe
+		known := map[any]bool{}
+		for _, l := range h.logged("turn_failed") {
+			known[l["ref"]] = true
+		}
+		for ref, where := range references {
+			if !known[ref] {
+				return fmt.Errorf("%s: there is no line turn_failed with the reference %s", where, ref)
+			}
+		}
+		return nil
+	})
 	lines := map[string]int{}
 	for _, l := range h.logged("turn_failed") {
 		ref, _ := l["ref"].(string)
@@ -199,9 +211,7 @@ func (h *hostile) nothingLeaked(t testing.TB, users ...*telegram.User) {
 // alive checks that the gateway is ready and is still the same process.
 func (h *hostile) alive(t testing.TB) {
 	t.Helper()
-	if status, err := h.status("/readyz"); err != nil || status != http.StatusOK || h.proc.ended() {
-		t.Errorf("/readyz: %d (%v)", status, err)
-	}
+	h.WaitReady() // a probe may be late on a busy machine
 }
 
 // modelFaults are what a provider can do, with what the person is told.

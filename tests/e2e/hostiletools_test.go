@@ -166,7 +166,7 @@ func TestEveryFaultOfAToolIsAResult(t *testing.T) {
 	for i, c := range toolFaults {
 		t.Run(c.name, func(t *testing.T) {
 			text := h.outcome(t, users[i], 1, c.want)
-			if got := h.callOutcome(users[i]); c.outcome != "" && got != c.outcome {
+			if got := h.callOutcome(t, users[i]); c.outcome != "" && got != c.outcome {
 				t.Errorf("the log calls it %q, want %q", got, c.outcome)
 			}
 			eventually(t, answerWithin, "the server is there again", func() error {
@@ -190,15 +190,19 @@ func TestEveryFaultOfAToolIsAResult(t *testing.T) {
 	}
 }
 
-// callOutcome is how the log calls the first tool call of a person.
-func (h *hostile) callOutcome(u *telegram.User) string {
-	for _, l := range h.logged("tool_call_finished") {
-		if l["chat"] == fmt.Sprint(u.ID()) {
-			outcome, _ := l["outcome"].(string)
-			return outcome
+// callOutcome is how the log calls the first tool call of a person, once it does.
+func (h *hostile) callOutcome(t testing.TB, u *telegram.User) (outcome string) {
+	t.Helper()
+	eventually(t, answerWithin, "the log has the call", func() error {
+		for _, l := range h.logged("tool_call_finished") {
+			if l["chat"] == fmt.Sprint(u.ID()) {
+				outcome, _ = l["outcome"].(string)
+				return nil
+			}
 		}
-	}
-	return ""
+		return fmt.Errorf("there is no line of chat %d", u.ID())
+	})
+	return outcome
 }
 
 // A flood of 300 MiB is not kept anywhere on its way.

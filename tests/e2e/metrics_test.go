@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -164,6 +165,12 @@ func TestMetricsAndTheReferenceOfAFailure(t *testing.T) {
 		return nil
 	})
 
+	eventually(t, answerWithin, "the log knows the reference", func() error { // it comes through a pipe
+		if !slices.ContainsFunc(g.lines(t, ref[1]), func(l map[string]any) bool { return l["level"] == "ERROR" }) {
+			return fmt.Errorf("there is no error line with %s", ref[1])
+		}
+		return nil
+	})
 	errors := 0
 	for _, l := range g.lines(t, ref[1]) {
 		if l["level"] == "ERROR" {

@@ -273,11 +273,16 @@ func tried(t *testing.T, peer *wirePeer, mock *aimock, c *wireCase) (n int) {
 // checkLogged holds what the log has of a case against what it should.
 func checkLogged(t *testing.T, h *hostile, c *wireCase, ref string) {
 	t.Helper()
-	var attempts []string
-	for _, l := range h.logged("model_failed") {
-		if l["model"] != c.model {
-			continue
+	var lines []map[string]any
+	eventually(t, answerWithin, "the log has each attempt", func() error { // it comes through a pipe
+		lines = slices.DeleteFunc(h.logged("model_failed"), func(l map[string]any) bool { return l["model"] != c.model })
+		if len(lines) < c.tries {
+			return fmt.Errorf("it has %d, want %d", len(lines), c.tries)
 		}
+		return nil
+	})
+	var attempts []string
+	for _, l := range lines {
 		attempts = append(attempts, fmt.Sprint(l["attempt"]))
 		said := fmt.Sprint(l["err"])
 		if l["kind"] != c.kind || !strings.Contains(said, c.words) || l["turn"] == nil || l["chat"] == nil {

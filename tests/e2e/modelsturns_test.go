@@ -120,6 +120,12 @@ func TestAToolThatAProviderRefusesIsLeftOut(t *testing.T) {
 		r.adminHears(t, `The model "picky-`+wire+`" refuses the definition of the tool "`+bad+`"`)
 		r.nothingLeaked(t, u, r.root)
 	}
+	eventually(t, answerWithin, "the log has each", func() error { // it comes through a pipe
+		if n := len(r.logged("tool_quarantined")); n < len(wires) {
+			return fmt.Errorf("there are %d lines tool_quarantined", n)
+		}
+		return nil
+	})
 	if n := len(r.logged("tool_quarantined")); n != len(wires) {
 		t.Errorf("the log has %d lines tool_quarantined", n)
 	}
@@ -161,13 +167,16 @@ func TestAPromptThatAProviderFindsTooLongIsCompacted(t *testing.T) {
 		}
 	}
 	for _, msg := range []string{"prompt_too_long", "conversation_compacted"} {
-		seen := map[any]bool{}
-		for _, l := range r.logged(msg) {
-			seen[l["chat"]] = true
-		}
-		if len(seen) != len(wires) {
-			t.Errorf("the log has %s of the chats %v", msg, seen)
-		}
+		eventually(t, answerWithin, "the log has each chat", func() error { // it comes through a pipe
+			seen := map[any]bool{}
+			for _, l := range r.logged(msg) {
+				seen[l["chat"]] = true
+			}
+			if len(seen) != len(wires) {
+				return fmt.Errorf("it has %s of the chats %v", msg, seen)
+			}
+			return nil
+		})
 	}
 	r.failedOnce(t, map[string]string{})
 }
