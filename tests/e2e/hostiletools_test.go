@@ -151,11 +151,12 @@ func TestEveryFaultOfAToolIsAResult(t *testing.T) {
 	for i, c := range toolFaults {
 		timeout := "1m" // a flood takes a while on a machine that is busy
 		if c.outcome == "timeout" {
-			timeout = "3s"
+			timeout = "8s" // its next call has it too
 		}
 		servers = append(servers, toolServer(fmt.Sprintf("s%d", i), timeout, "E2E_WROTE", fmt.Sprintf("%s/%d", dir, i)))
 	}
 	h := startHostile(t, "", strings.Join(servers, ",\n"), "")
+	h.WaitLine("mcp_servers_connected", 2*readyWithin) // a turn waits for them only for a while
 	users := make([]*telegram.User, len(toolFaults))
 	for i, c := range toolFaults {
 		users[i] = h.tg.User(int64(3000+i), "Ann")
@@ -209,6 +210,7 @@ func (h *hostile) callOutcome(t testing.TB, u *telegram.User) (outcome string) {
 func TestAFloodOfAToolDoesNotFillTheMemory(t *testing.T) {
 	measured(t)
 	h := startHostile(t, "", toolServer("s", "1m"), "")
+	h.WaitLine("mcp_server_connected", readyWithin)
 	h.model.On("flood", callsFirst("s__floods", `{"text":"it"}`))
 	ann := h.tg.User(3000, "Ann")
 	before := usage(t, h.gateway)

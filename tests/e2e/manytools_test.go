@@ -84,7 +84,7 @@ func TestAModelFindsOneOfManyTools(t *testing.T) {
 		"mcp_servers": {`+catalogServers(t)+`}, "mcp": {"timeout": "60s"}, "tools": {"default": "allow"}}`)
 	h := &hostile{gateway: g, tg: tg}
 	ann, bob, cy := tg.User(1, "Ann"), tg.User(2, "Bob"), tg.User(3, "Cy")
-	g.WaitLine("mcp_servers_connected", time.Minute)
+	g.WaitLine("mcp_servers_connected", 2*readyWithin)
 
 	const tool, other = "todoist__get_tasks_list", "calendar__list-calendars"
 	ann.Say(tool + ": what tasks do I have")
@@ -107,7 +107,7 @@ func TestAModelFindsOneOfManyTools(t *testing.T) {
 	}
 
 	g.Restart()
-	g.WaitLine("mcp_servers_connected", time.Minute)
+	g.WaitLine("mcp_servers_connected", 2*readyWithin)
 	ann.Say("three")
 	h.outcome(t, ann, 4, is("You said three"))
 	if s.given("three").Offered != first.Offered {

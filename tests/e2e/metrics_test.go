@@ -116,10 +116,11 @@ func TestMetricsAndTheReferenceOfAFailure(t *testing.T) {
 		wants("read notes.txt", "files__read_text_file", map[string]any{"path": filepath.Join(files, "notes.txt")}),
 		seen("read notes.txt", "swordfish-4711", "It says: swordfish-4711"))
 	g := startGateway(t, telegramConfig(t, tg, mock, files, open("open")))
+	g.WaitLine("mcp_server_connected", readyWithin)
 	token := adminToken(t, g)
 	ann := tg.User(1001, "Ann")
 	ann.Say("please read notes.txt")
-	answers(t, tg, ann, 1)
+	answeredWith(t, tg, ann, "It says: swordfish-4711") // not only what shows the call at work
 	mock.FailNext(http.StatusUnauthorized, "Incorrect API key provided: sk-e2e-secret")
 	ann.Say("please read notes.txt")
 	text := answers(t, tg, ann, 2)[1].Text

@@ -25,6 +25,9 @@ func parked(t *testing.T) (s *stopped, ann *telegram.User, prompt telegram.Sent)
 	return s, ann, s.tg.Sent(ann.ID())[0]
 }
 
+// connected waits until the gated server is there: a turn waits for it only for a while.
+func (s *stopped) connected() { s.WaitLine("mcp_server_connected", readyWithin) }
+
 // marked waits until no delivery is pending: what was posted is known as posted.
 func (s *stopped) marked(t testing.TB) {
 	t.Helper()
@@ -66,6 +69,7 @@ func TestAParkedTurnOutlivesStopsKillsAndAnUpgrade(t *testing.T) {
 	s.Term()
 	s.bin = otherBuild(t)
 	s.again()
+	s.connected()
 	s.only(t, ann, prompt.Text)
 	if err := ann.Press(prompt.ID, "Yes, run it"); err != nil {
 		t.Fatal(err)
@@ -157,6 +161,7 @@ func TestAQuestionThatAKillCutOffIsAsked(t *testing.T) {
 			s.Kill()
 			s.tg.Mend("sendMessage")
 			s.again()
+			s.connected()
 			s.outcome(t, ann, arrived+1, contains("May I run gated__asked?"))
 			s.marked(t)
 			for _, m := range s.tg.Sent(ann.ID()) { // the older one first, and each again
@@ -226,6 +231,7 @@ func TestAChannelThatIsTakenOutOfTheConfigLosesNothing(t *testing.T) {
 	s.reconfigure(t, `,
 	"limits": {"drain_timeout": "20s"}`, "")
 	s.again()
+	s.connected()
 	bob, eve, joe := s.tg.User(1002, "Bob"), s.tg.User(1003, "Eve"), s.tg.User(1004, "Joe")
 	s.model.On("and then", firstTry(stalls("", 0), says200("That was it.")))
 	joe.Say("and then")
@@ -256,6 +262,7 @@ func TestAChannelThatIsTakenOutOfTheConfigLosesNothing(t *testing.T) {
 	s.Term()
 	s.reconfigure(t, `"tg2": {"type"`, `"tg": {"type"`)
 	s.again()
+	s.connected()
 	s.outcome(t, bob, 1, is("Fine."))
 	s.outcome(t, joe, 1, is("That was it."))
 	s.outcome(t, eve, 2, contains("did not answer the question"))

@@ -57,6 +57,7 @@ func TestATurnIsReplayedOfflineAndItsRecordingElsewhere(t *testing.T) {
 	t.Parallel()
 	config, closeModel := rollsADice(t)
 	g := startHeadless(t, config("allow"))
+	g.WaitLine("mcp_server_connected", readyWithin)
 	if out, errs, code := pipe(g, "hello\nroll a dice\n"); code != 0 || out != "Hello yourself.\nIt is rolled.\n" {
 		t.Fatalf("exit %d\n%s\n%s", code, out, errs)
 	}
@@ -132,10 +133,12 @@ func TestAReplayRulesAsTheConfigDoesNow(t *testing.T) {
 	t.Parallel()
 	config, closeModel := rollsADice(t)
 	defer closeModel()
-	g := newGateway(t, gatewayBinary(t), config("allow"))
+	g := startHeadless(t, config("allow"))
+	g.WaitLine("mcp_server_connected", readyWithin)
 	if out, errs, code := pipe(g, "roll a dice\n"); code != 0 || out != "It is rolled.\n" {
 		t.Fatalf("exit %d\n%s\n%s", code, out, errs)
 	}
+	g.Term()
 	turn := turnIDs(t, g.Dir)[0]
 	for policy, want := range map[string]string{
 		"ask":  "now:      the person is asked: May I run **desk__roll_dice**?",

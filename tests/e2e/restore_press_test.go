@@ -15,6 +15,7 @@ func TestAButtonOfTheLostWorldApprovesNothing(t *testing.T) {
 	w.model.On("delete the new list", callsFirst("bad__babbles", `{"text":"the new list"}`))
 	w.Start()
 	w.WaitReady()
+	w.WaitLine("mcp_server_connected", readyWithin)
 	w.say(t, ann, "hello", 1, contains(""))
 	if _, stderr, code := w.CLI("pair", "approve", w.waiting(t, ann)); code != 0 {
 		t.Fatal(stderr)
@@ -25,14 +26,15 @@ func TestAButtonOfTheLostWorldApprovesNothing(t *testing.T) {
 	if _, stderr, code := w.CLI("backup", "monday.db"); code != 0 {
 		t.Fatal(stderr)
 	}
-	w.say(t, ann, "delete the old list", 4, contains("the old list")) // asked after the backup
+	w.say(t, ann, "delete the old list", 4, matches(`(?s)May I run bad__babbles.*the old list`)) // asked after the backup
 	lost := w.tg.Sent(ann)[3]
 	w.Kill()
 
 	w.point(t, "monday.db")
 	w.Start()
 	w.WaitReady()
-	w.say(t, ann, "delete the new list", 5, contains("the new list"))
+	w.WaitLine("mcp_server_connected", readyWithin)
+	w.say(t, ann, "delete the new list", 5, matches(`(?s)May I run bad__babbles.*the new list`))
 	if err := w.people[ann].Press(lost.ID, "Yes, run it"); err != nil { // she means the old list
 		t.Fatal(err)
 	}

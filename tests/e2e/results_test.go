@@ -171,6 +171,7 @@ func TestAResultIsReadOnceAndWhole(t *testing.T) {
 		"channels": {"tg": {"type": "telegram", "token": `+quoted(tg.Token())+`, "api_url": `+quoted(tg.URL())+`}}, "access": {"mode": "open", "rate": ""},
 		"mcp_servers": {"r": {"command": `+quoted(os.Args[0])+`, "env": {"E2E_REPORTS": "1"}}}, "tools": {"default": "allow", "result_bytes": 4096}}`)
 	h := &hostile{gateway: g, tg: tg}
+	g.WaitLine("mcp_server_connected", readyWithin)
 	ann, bob, cy := tg.User(1, "Ann"), tg.User(2, "Bob"), tg.User(3, "Cy")
 
 	ann.Say("good")
