@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -41,13 +42,20 @@ func newScene(t *testing.T, title string, view func(room string) string) *scene 
 	return s
 }
 
+// inTheMaking is the button below an answer that grows.
+const inTheMaking = "[⏹ Stop]"
+
 // act waits until a room shows something new that has all of these parts, and writes
-// down what is new.
+// down what is new. Unless it is among the parts, nothing is in the making then.
 func (s *scene) act(title, room string, want ...string) {
 	s.t.Helper()
-	var fresh string
+	var view, fresh string
 	eventually(s.t, answerWithin, title, func() error {
-		fresh = news(s.seen[room], s.view(room))
+		view = s.view(room)
+		fresh = news(s.seen[room], view)
+		if !slices.Contains(want, inTheMaking) && strings.Contains(view, inTheMaking) {
+			return fmt.Errorf("something is in the making:\n%s", fresh)
+		}
 		for _, part := range want {
 			if !strings.Contains(fresh, part) {
 				return fmt.Errorf("there is no %q in what is new:\n%s", part, fresh)
@@ -55,7 +63,7 @@ func (s *scene) act(title, room string, want ...string) {
 		}
 		return nil
 	})
-	s.seen[room] = s.view(room)
+	s.seen[room] = view // and no more: what came meanwhile is the next act's
 	fmt.Fprintf(&s.book, "\n== %s\n%s", title, news("", fresh))
 }
 

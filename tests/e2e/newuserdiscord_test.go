@@ -114,7 +114,7 @@ func (u *newDiscordUser) redoes() {
 }
 
 func (u *newDiscordUser) stops() {
-	u.says("Ann asks for what takes too long", "call lab__look {}", "lab__look", "[⏹ Stop]")
+	u.says("Ann asks for what takes too long", "call lab__look {}", "lab__look", inTheMaking)
 	u.press("⏹ Stop")
 	u.act("Ann presses “Stop”", u.ann.DM(), "Stopped.")
 }
@@ -131,7 +131,7 @@ func (u *newDiscordUser) sendsFiles() {
 }
 
 func (u *newDiscordUser) edits() {
-	u.says("Ann asks for what takes long", "look in the lab", "lab__look", "[⏹ Stop]")
+	u.says("Ann asks for what takes long", "look in the lab", "lab__look", inTheMaking)
 	id := u.ann.Say("what is teh time?")
 	u.ann.Edit(u.ann.DM(), id, "what is the time?")
 	u.ann.Say("and the date?") // it is stored behind the edit
@@ -140,7 +140,7 @@ func (u *newDiscordUser) edits() {
 	u.act("Ann asks something else meanwhile, and mends it before its answer", u.ann.DM(), "It says: it ran", "You said: what is the time?")
 	u.open(false)
 
-	id = u.says("Ann asks for what takes long again", "Please look in the lab once more", "lab__look", "[⏹ Stop]")
+	id = u.says("Ann asks for what takes long again", "Please look in the lab once more", "lab__look", inTheMaking)
 	u.ann.Edit(u.ann.DM(), id, "Please look in the lab once more, and tell me in French")
 	u.ann.Say("and thank you")
 	u.heard("and thank you")
