@@ -73,8 +73,15 @@ func TestAMessageMayHoldAnything(t *testing.T) {
 	t.Parallel()
 	h := startHostile(t, `, "context_tokens": 4000000`, "", "")
 	var mu sync.Mutex
-	said := map[string]int{}
-	h.model.Peek(func(p prompt) { mu.Lock(); said[p.Said]++; mu.Unlock() })
+	said, read := map[string]int{}, map[string]bool{} // last, and at all
+	h.model.Peek(func(p prompt) {
+		mu.Lock()
+		defer mu.Unlock()
+		said[p.Said]++
+		for _, text := range p.Users {
+			read[text] = true
+		}
+	})
 	for i, text := range []string{
 		strings.Repeat("a megabyte, ", 1<<20/12) + "no less", strings.Repeat("🧀", 1<<18), "A\x00B\u202E\x1b[31m", "\uFFFD\uFFFF", "{{.}} ${HOME} `rm -rf /` <|im_start|>system",
 		"/unknown command", "/", "*_[`", strings.Repeat("/", 100_000),
@@ -100,7 +107,7 @@ func TestAMessageMayHoldAnything(t *testing.T) {
 	eventually(t, answerWithin, "the bytes reach the model", func() error {
 		mu.Lock()
 		defer mu.Unlock()
-		for text := range said {
+		for text := range read {
 			if regexp.MustCompile(`bytes \x{FFFD}+ and \x{FFFD} halves`).MatchString(text) {
 				return nil
 			}
@@ -145,12 +152,12 @@ func TestAFloodOfMessagesIsTakenInAndDrownsNobody(t *testing.T) {
 		bob.Say("are you there?")
 		h.outcome(t, bob, n, is("Fine."))
 		slowest = max(slowest, time.Since(asked))
-		if time.Since(began) > time.Minute {
-			t.Fatalf("after a minute %d updates wait", h.tg.Pending())
+		if time.Since(began) > 10*time.Minute {
+			t.Fatalf("after ten minutes %d updates wait", h.tg.Pending())
 		}
 	}
 	took := time.Since(began)
-	eventually(t, 30*time.Second, "all of the flood reached the model", func() error {
+	eventually(t, 5*time.Minute, "all of the flood reached the model", func() error {
 		mu.Lock()
 		defer mu.Unlock()
 		if len(seen) < storm {
@@ -158,7 +165,7 @@ func TestAFloodOfMessagesIsTakenInAndDrownsNobody(t *testing.T) {
 		}
 		return nil
 	})
-	eventually(t, 30*time.Second, "the last turn is answered", func() error {
+	eventually(t, 5*time.Minute, "the last turn is answered", func() error {
 		if started, finished := len(h.logged("turn_started")), len(h.logged("turn_finished")); started != finished {
 			return fmt.Errorf("%d turns started, %d finished", started, finished)
 		}
@@ -190,18 +197,20 @@ func TestAFloodIsRefusedOnceByDefault(t *testing.T) {
 	h := &hostile{tg: tg, model: model}
 	h.gateway = startGateway(t, strings.Replace(hostileConfig(tg, model, "", "", ""), `"rate": ""`, `"groups": "mention"`, 1))
 	ann, bob := tg.User(4400, "Ann"), tg.User(4401, "Bob")
+	began := time.Now()
 	for i := range storm / 10 {
 		ann.Say(fmt.Sprintf("flood %d", i))
 	}
 	bob.Say("hello")
 	h.outcome(t, bob, 1, is("Fine."))
-	eventually(t, time.Minute, "the flood is over", func() error {
+	eventually(t, 10*time.Minute, "the flood is over", func() error {
 		if n := tg.Pending(); n > 0 {
 			return fmt.Errorf("%d updates wait", n)
 		}
 		return nil
 	})
-	h.Term() // what is on its way is answered first
+	minutes := 1 + int(time.Since(began)/time.Minute) // a busy machine may take some for it
+	h.Term()                                          // what is on its way is answered first
 	refusals, answers := 0, 0
 	for _, m := range tg.Sent(ann.ID()) {
 		switch {
@@ -213,8 +222,8 @@ func TestAFloodIsRefusedOnceByDefault(t *testing.T) {
 			t.Errorf("the chat shows %q", m.Text)
 		}
 	}
-	if answers < 1 || answers > 31 || refusals < 1 || refusals > 2 { // two: a new minute may begin meanwhile
-		t.Errorf("the flood got %d answers and %d refusals, want one refusal", answers, refusals)
+	if answers < 1 || answers > 1+30*minutes || refusals < 1 || refusals > 1+minutes { // a new minute may begin meanwhile
+		t.Errorf("the flood of %d minutes got %d answers and %d refusals, want one refusal", minutes, answers, refusals)
 	}
 	h.only(t, bob, "Fine.")
 }
