@@ -21,7 +21,11 @@ func TestRichAnswersGrowAndEndAsOneMessage(t *testing.T) {
 			t.Parallel()
 			tg := telegram.New(telegram.Options{})
 			t.Cleanup(tg.Close)
-			m := model.New(model.Options{Answer: func(model.Request) model.Reply { return model.Reply{Text: answer} }, Pieces: 40, Pace: 100 * time.Millisecond})
+			pace := 100 * time.Millisecond
+			if refuse {
+				pace = 400 * time.Millisecond // it must not be over before it is refused
+			}
+			m := model.New(model.Options{Answer: func(model.Request) model.Reply { return model.Reply{Text: answer} }, Pieces: 40, Pace: pace})
 			t.Cleanup(m.Close)
 			startGateway(t, coderConfig(m.URL(), `{"type": "telegram", "rich": true, "token": `+quoted(tg.Token())+`, "api_url": `+quoted(tg.URL())+`}`))
 			ann := tg.User(1, "Ann")
