@@ -2,7 +2,9 @@ package e2e
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"net"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -14,11 +16,8 @@ import (
 // whenever the server does, and it is never restarted.
 func TestAnHTTPServerComesAndGoes(t *testing.T) {
 	measured(t)
-	address := freeAddress(t)
-	_, port, err := net.SplitHostPort(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	port := fixedPort(t)
+	address := "127.0.0.1:" + port
 	script := nodePackage(t, "@modelcontextprotocol", "server-everything", "dist", "index.js")
 	dir, env := sandbox(t)
 	up := func() *process {
@@ -65,6 +64,23 @@ func TestAnHTTPServerComesAndGoes(t *testing.T) {
 			t.Errorf("the token is in the log: %s", line)
 		}
 	}
+}
+
+// fixedPort is a port that is free on all addresses and that the kernel gives to nobody
+// who asks for any: whoever listens there can go and come back.
+func fixedPort(t testing.TB) string {
+	t.Helper()
+	for range 100 {
+		port := strconv.Itoa(15_000 + rand.IntN(15_000))
+		l, err := net.Listen("tcp", ":"+port)
+		if err != nil {
+			continue
+		}
+		l.Close()
+		return port
+	}
+	t.Fatal("there is no free port")
+	return ""
 }
 
 // What is wrong with a remote server's section is said by check and by run.
