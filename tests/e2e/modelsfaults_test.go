@@ -79,7 +79,7 @@ var wireFaults = []wireFault{
 	{name: "mock-529", mock: mockError(529, "overloaded_error", "", "busy"), want: unreachable, kind: "temporary", tries: 3, elsewhere: true, words: innards},
 	{name: "mock-overflow", mock: mockError(400, "invalid_request_error", "context_length_exceeded", "prompt is too long"), want: "too long", kind: "too_large", tries: 1, words: innards},
 	{name: "mock-truncated", mid: true, mock: map[string]any{"latency": 10, "truncateAfterChunks": 9}, want: brokeOff, kind: "protocol", tries: 3, elsewhere: true},
-	{name: "mock-disconnect", mid: true, mock: map[string]any{"latency": 40, "disconnectAfterMs": 1000}, want: brokeOff, kind: "protocol", tries: 3, elsewhere: true},
+	{name: "mock-disconnect", mid: true, mock: map[string]any{"latency": 100, "disconnectAfterMs": 4000}, want: brokeOff, kind: "protocol", tries: 3, elsewhere: true},
 	{name: "mock-malformed", mock: map[string]any{"chaos": map[string]any{"malformedRate": 1}}, want: brokeOff, kind: "protocol", tries: 3, elsewhere: true},
 }
 
