@@ -235,6 +235,8 @@ func TestAProvidersWaitIsKept(t *testing.T) {
 	ann, bob, eve := r.tg.User(7300, "Ann"), r.tg.User(7301, "Bob"), r.tg.User(7302, "Eve")
 	ann.Say("hello")
 	r.WaitLine(`model_failed.*"model":"busy"`, answerWithin)
+	noted := time.NewTimer(500 * time.Millisecond) // the wait is, right behind that line
+	<-noted.C
 	bob.Say("hello")
 	r.outcome(t, ann, 1, is("At last."))
 	r.outcome(t, bob, 1, is("At last."))
