@@ -85,6 +85,9 @@ func (h *hostile) outcome(t testing.TB, u *telegram.User, n int, want func(text 
 			return fmt.Errorf("there are %d", len(sent))
 		}
 		text = sent[n-1].Text
+		if strings.HasSuffix(text, " …") {
+			return fmt.Errorf("it grows: %q", text)
+		}
 		return want(text)
 	})
 	return text
