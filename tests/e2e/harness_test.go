@@ -156,7 +156,7 @@ func (g *gateway) CLI(args ...string) (stdout, stderr string, code int) {
 	var out, errs strings.Builder
 	cmd := exec.CommandContext(ctx, g.bin, args...)
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = g.Dir, g.env, &out, &errs
-	cmd.WaitDelay = time.Second
+	cmd.WaitDelay = 20 * time.Second
 	var exit *exec.ExitError
 	if err := cmd.Run(); err != nil && !errors.As(err, &exit) {
 		g.t.Fatalf("dragoman %s: %v\n%s", strings.Join(args, " "), err, errs.String())

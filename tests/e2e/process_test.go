@@ -37,7 +37,7 @@ func start(t testing.TB, dir string, env []string, name string, args ...string) 
 	p := &process{cmd: exec.Command(name, args...), done: make(chan struct{})}
 	p.cmd.Dir, p.cmd.Env, p.cmd.Stdout, p.cmd.Stderr = dir, env, p, p
 	// A grandchild that keeps the pipe open must not keep us waiting.
-	p.cmd.WaitDelay = 2 * time.Second
+	p.cmd.WaitDelay = 20 * time.Second
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
