@@ -47,7 +47,7 @@ func (g *gateway) does(code int, want, command string) {
 // threeServers are one that works, one that the config disables and one that dies.
 func threeServers(t testing.TB, more string) string {
 	desk := `{"command": ` + quoted(gatewayBinary(t)) + `, "args": ["desk"]`
-	return `{"listen": "${LISTEN}", "models": {"main": {"type": "demo"}}, "channels": {"web": {"type": "web"}}, "tools": {"default": "allow"}, "mcp": {"timeout": "10s"` + more + `},
+	return `{"listen": "${LISTEN}", "models": {"main": {"type": "demo"}}, "channels": {"web": {"type": "web"}}, "tools": {"default": "allow"}, "mcp": {"timeout": "1m"` + more + `},
 		"mcp_servers": {"desk": ` + desk + `}, "off": ` + desk + `, "enabled": false}, "ghost": {"command": "sh", "args": ["-c", "echo my last words >&2; exit 3"]}}}`
 }
 
@@ -161,7 +161,7 @@ func (g *gateway) phases() map[string]int {
 // Without a gateway, reconnect connects, and the other two are for the next start.
 func TestServersAreSwitchedWithoutAGateway(t *testing.T) {
 	t.Parallel()
-	g := newGateway(t, gatewayBinary(t), strings.Replace(threeServers(t, ""), "10s", "2s", 1))
+	g := newGateway(t, gatewayBinary(t), strings.Replace(threeServers(t, ""), "1m", "8s", 1)) // which the ghost is waited for
 	g.does(0, "desk is connected: stdio, protocol ", "servers reconnect desk")
 	g.does(1, "my last words", "servers reconnect ghost")
 	g.does(1, "enable it first", "servers reconnect off")
