@@ -94,7 +94,7 @@ func TestWaitingEndsWithTheProcess(t *testing.T) {
 func TestEventuallyGivesUp(t *testing.T) {
 	t.Parallel()
 	tries := 0
-	err := poll(100*time.Millisecond, func() error { tries++; return errors.New("not yet") })
+	err := poll(2*time.Second, func() error { tries++; return errors.New("not yet") })
 	if err == nil || !strings.Contains(err.Error(), "not yet") || tries < 2 {
 		t.Errorf("poll = %v after %d tries", err, tries)
 	}
