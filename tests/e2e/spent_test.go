@@ -124,5 +124,5 @@ func TestWithACapAModelWithoutAPriceIsNotAsked(t *testing.T) {
 	if list := spentBy(t, g); len(list) != 0 {
 		t.Errorf("something was spent: %+v", list)
 	}
-	g.WaitLine(`"price_unknown".*models.main.price: is not known`, time.Second) // and the admin, at the start
+	g.WaitLine(`"price_unknown".*models.main.price: is not known`, answerWithin) // and the admin, at the start
 }
