@@ -38,6 +38,7 @@ func TestAWebhookThroughTheBinary(t *testing.T) {
 		}
 	}
 
+	eventually(t, answerWithin, "the gateway knows that its answer was sent", func() error { return nothingPending(g.Dir) })
 	g.Kill()
 	for range 5 {
 		ann.Say("/help")
