@@ -98,10 +98,13 @@ func TestAStopButtonEndsALongToolCall(t *testing.T) {
 			ann := tg.User(1001, "Ann")
 			ann.Say("long")
 			stop := stopButton(t, tg, ann, streaming)
-			call := heardBy(t, heard, "tools/call")
-			if len(call) != 1 || call[0].Params.Name != "long" {
-				t.Fatalf("the server was told to call %+v", call)
-			}
+			var call []heardLine
+			eventually(t, answerWithin, "the server hears of the call", func() error { // which may be told to the person before
+				if call = heardBy(t, heard, "tools/call"); len(call) != 1 || call[0].Params.Name != "long" {
+					return fmt.Errorf("it was told to call %+v", call)
+				}
+				return nil
+			})
 
 			pressed := time.Now()
 			if err := stop(); err != nil {
@@ -131,10 +134,12 @@ func TestAStopButtonEndsALongToolCall(t *testing.T) {
 			if n := len(heardBy(t, heard, "initialize")); n != 1 {
 				t.Errorf("the server was started %d times", n)
 			}
-			answered, asked := tg.Answered()
-			if answered != asked {
-				t.Errorf("%d of %d presses were answered", answered, asked)
-			}
+			eventually(t, answerWithin, "the press is answered", func() error {
+				if answered, pressed := tg.Answered(); answered != pressed {
+					return fmt.Errorf("%d of %d", answered, pressed)
+				}
+				return nil
+			})
 		})
 	}
 }
