@@ -3,7 +3,9 @@ package e2e
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"dragoman/tests/fake/telegram"
 )
@@ -44,28 +46,39 @@ func becomes(t testing.TB, tg *telegram.Server, u *telegram.User, text string) t
 
 func TestAnAnswerGrowsOnTelegram(t *testing.T) {
 	t.Parallel()
-	tg := telegram.New(telegram.Options{})
+	var mu sync.Mutex
+	var shown []string // one after the other
+	tg := telegram.New(telegram.Options{Watch: telegram.Watch{Shown: func(_ int64, text string, _ bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		shown = append(shown, text)
+	}}})
 	t.Cleanup(tg.Close)
 	poem := strings.TrimSpace(strings.Repeat("all work and no play ", 20))
-	mock := startAimock(t, slowly("a poem", poem), says("in short", "Short."))
+	saga := strings.Repeat("all work and no play ", 300) // for a minute
+	mock := startAimock(t, slowly("a poem", poem), says("in short", "Short."), slowly("a saga", saga))
 	g := startGateway(t, telegramConfig(t, tg, mock, t.TempDir(), open("open")))
 	ann := tg.User(1001, "Ann")
 
 	ann.Say("write a poem")
 	first := growing(t, tg, ann, 1)
-	if text, ok := strings.CutSuffix(first.Text, " …"); !ok || !strings.HasPrefix(poem, text) || text == "" {
-		t.Errorf("while it is made the answer reads %q", first.Text)
+	mu.Lock()
+	if text, ok := strings.CutSuffix(shown[0], " …"); !ok || !strings.HasPrefix(poem, text) || text == "" {
+		t.Errorf("while it is made the answer reads %q", shown[0])
 	}
+	mu.Unlock()
 	if got := becomes(t, tg, ann, poem); got.ID != first.ID || got.Edits > 6 {
 		t.Errorf("the answer is message %d with %d edits, it grew as message %d", got.ID, got.Edits, first.ID)
 	}
 
+	said := time.Now()
 	ann.Say("and in short?")
-	if got := answers(t, tg, ann, 2)[1]; got.Text != "Short." || got.Edits != 0 {
+	got := answers(t, tg, ann, 2)[1]
+	if atOnce := time.Since(said) < 700*time.Millisecond; got.Text != "Short." || got.Edits != 0 && atOnce {
 		t.Errorf("an answer that was there at once reads %q with %d edits", got.Text, got.Edits)
 	}
 
-	ann.Say("now write a poem again")
+	ann.Say("now write a saga")
 	eventually(t, answerWithin, "a preview", func() error {
 		if n := len(tg.Sent(ann.ID())); n != 3 {
 			return fmt.Errorf("there are %d messages", n)

@@ -132,7 +132,7 @@ func TestEachRefusalOfAnAnswerHasOneOutcome(t *testing.T) {
 func TestEachRefusalOfAnEditHasOneOutcome(t *testing.T) {
 	t.Parallel()
 	tg := telegram.New(telegram.Options{})
-	g := onTelegram(t, tg, slow(t, 20, 200*time.Millisecond), "")
+	g := onTelegram(t, tg, slow(t, 30, 200*time.Millisecond), "")
 	unchanged := refusal(400, "Bad Request: message is not modified: specified new message content and reply markup are exactly the same as a current content and reply markup of the message")
 	for i, c := range []struct {
 		name, kind string
