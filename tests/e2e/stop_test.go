@@ -309,20 +309,23 @@ func TestAnUpdateThatComesDuringAStopIsAnsweredOnce(t *testing.T) {
 	slow.Say("think")
 	s.asked(t, "think")
 	users := make([]*telegram.User, 40)
-	said := make(chan struct{})
-	go func() { // from before the stop to its end
-		defer close(said)
+	say := func(from, to int) {
 		tick := time.NewTicker(50 * time.Millisecond)
 		defer tick.Stop()
-		for i := range users {
+		for i := from; i < to; i++ {
 			users[i] = s.tg.User(int64(2000+i), "P")
 			users[i].Say(fmt.Sprint("m", i))
 			<-tick.C
 		}
+	}
+	said := make(chan struct{})
+	go func() { // from before the stop
+		defer close(said)
+		say(0, 20)
 	}()
 	before := time.NewTimer(300 * time.Millisecond)
 	<-before.C
-	s.ends(t, 2*time.Second, nil)
+	s.ends(t, 2*time.Second, func() { say(20, len(users)) })
 	<-said
 	if n := s.tg.Pending(); n == 0 {
 		t.Error("no update is left: nothing is shown")
