@@ -25,7 +25,7 @@ func TestSmoke(t *testing.T) {
 	dir := t.TempDir()
 	history := filepath.Join(dir, "history.jsonl")
 	args := []string{
-		"-bin", gatewayBinary(t), "-chats", "3", "-seconds", "0.6", "-rounds", "1",
+		"-bin", gatewayBinary(t), "-chats", "3", "-seconds", "2", "-rounds", "1",
 		"-starts", "1", "-settle", "300ms", "-kills", "2", "-inflight", "5", "-dir", dir, "-history", history,
 	}
 	var out, progress bytes.Buffer
@@ -82,7 +82,7 @@ func TestInterrupted(t *testing.T) {
 	if err := run(ctx, args, &bytes.Buffer{}, progress); err == nil {
 		t.Error("it went on to the end")
 	}
-	if took := time.Since(began); took > 25*time.Second {
+	if took := time.Since(began); took > 2*time.Minute {
 		t.Errorf("it took %s to end", took)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
@@ -169,7 +169,7 @@ func TestRigFindsFaults(t *testing.T) {
 
 func awaitTurn(t *testing.T, c *chatter) (chat int64, ref string) {
 	t.Helper()
-	for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(answerWithin); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 		c.mu.Lock()
 		chat, ref = c.turn.chat, c.turn.ref
 		c.mu.Unlock()
@@ -258,16 +258,17 @@ func TestUsage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for n, began := 0, time.Now(); time.Since(began) < 60*time.Millisecond; n++ {
-		_ = n * n
+	var used spent
+	// Until it was given that much: on a busy machine that is not as long as it takes.
+	for began := time.Now(); used.process < 60*time.Millisecond && time.Since(began) < answerWithin; {
+		after, err := measureUsage(os.Getpid())
+		if err != nil {
+			t.Fatal(err)
+		}
+		used = after.minus(before)
 	}
-	after, err := measureUsage(os.Getpid())
-	if err != nil {
-		t.Fatal(err)
-	}
-	spent := after.minus(before)
-	if spent.process < time.Millisecond || spent.process > spent.wall*time.Duration(runtime.NumCPU()) || spent.own < spent.process/2 {
-		t.Errorf("spent %+v", spent)
+	if used.process < time.Millisecond || used.process > used.wall*time.Duration(runtime.NumCPU()) || used.own < used.process/2 {
+		t.Errorf("spent %+v", used)
 	}
 	if mem, err := measureMemory(os.Getpid()); err != nil || mem.resident < 1 || mem.anonymous > mem.resident || mem.peak < mem.resident {
 		t.Errorf("memory %+v (%v)", mem, err)
