@@ -27,7 +27,7 @@ func newBrowser(t testing.TB, width, height int) *browser {
 	_, env := sandbox(t)
 	ctx, stop := chromedp.NewExecAllocator(t.Context(), chromedp.ExecPath(path), chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU,
 		chromedp.NoFirstRun, chromedp.NoDefaultBrowserCheck, chromedp.NoInheritEnv, chromedp.Env(env...), chromedp.UserDataDir(t.TempDir()),
-		chromedp.WindowSize(width, height), chromedp.Flag("disable-quic", true), chromedp.Flag("disable-sync", true),
+		chromedp.WindowSize(width, height), chromedp.WSURLReadTimeout(answerWithin), chromedp.Flag("disable-quic", true), chromedp.Flag("disable-sync", true),
 		chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true))
 	ctx, cancel := chromedp.NewContext(ctx)
 	t.Cleanup(func() {
