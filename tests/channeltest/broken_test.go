@@ -167,7 +167,9 @@ func (c *channel) deliver(ctx context.Context, in ports.Receiver, events []event
 			}
 			return err
 		}
-		if !c.has("hammers") {
+		if c.has("hammers") {
+			rest(ctx, time.Millisecond)
+		} else {
 			rest(ctx, 60*time.Millisecond)
 		}
 	}

@@ -3,6 +3,7 @@ package channeltest
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -18,9 +19,11 @@ func TestRightChannelPasses(t *testing.T) {
 		t.Run(r.Name, func(t *testing.T) {
 			t.Parallel()
 			// ErrNotApplicable is a failure here: the platform in memory has it all.
-			if err := r.Check(t.Context(), harness("", "", 0)); err != nil {
-				t.Error(err)
-			}
+			synctest.Test(t, func(t *testing.T) {
+				if err := r.Check(t.Context(), harness("", "", 0)); err != nil {
+					t.Error(err)
+				}
+			})
 		})
 	}
 }
