@@ -71,7 +71,7 @@ var bugs = map[string]map[string]string{
 		"hangs":            "a cancelled Send: it took",
 		"copies the cause": `lost its cause, "context canceled"`,
 	},
-	"send-leaves-nothing": {"leaks sends": "12 goroutines that it started outlive it"},
+	"send-leaves-nothing": {"leaks sends": "40 goroutines that it started outlive it"},
 	"nonce-drops-doubles": {"ignores the nonce": "the same delivery has the ids"},
 	"rate-limit-kind": {
 		"swallows a 429":    "Send succeeded under rate_limit",
