@@ -46,7 +46,25 @@ func (p *platform) Facts() channeltest.Facts {
 }
 
 func (p *platform) Channel(log *slog.Logger) (ports.ChannelPort, error) {
-	return New(configOf(p.server), log)
+	c, err := New(configOf(p.server), log)
+	return leaving{c, p.server}, err
+}
+
+// leaving is a channel whose Run ends once Discord knows that nobody listens: until
+// then it takes the next one for listening already.
+type leaving struct {
+	*Channel
+	server *fake.Server
+}
+
+func (l leaving) Run(ctx context.Context, in ports.Receiver) error {
+	err := l.Channel.Run(ctx, in)
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for l.server.Gateway().Connected > 0 {
+		<-tick.C
+	}
+	return err
 }
 
 func (p *platform) Person(name string) (channeltest.Person, error) {
@@ -116,8 +134,8 @@ func (p person) ID() string { return p.user.ID() }
 func (p person) Say(text string) error {
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	for n := 0; !p.heard.Load() && p.server.Gateway().Connected == 0; n++ {
-		if <-tick.C; n > 10_000 {
+	for end := time.Now().Add(patience); !p.heard.Load() && p.server.Gateway().Connected == 0; <-tick.C {
+		if time.Now().After(end) {
 			return errors.New("nobody listens")
 		}
 	}

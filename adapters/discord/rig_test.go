@@ -63,12 +63,14 @@ func (r *rig) run(change ...func(*Config)) {
 	r.until("the channel listens", func() bool { return r.server.Gateway().Connected > 0 })
 }
 
-// halt ends the channel, as a restart does.
+// halt ends the channel, as a restart does, and waits until Discord knows: the next run
+// would be taken for listening before it does.
 func (r *rig) halt() {
 	r.t.Helper()
 	if err := r.stop(); err != nil && !errors.Is(err, context.Canceled) {
 		r.t.Fatal(err)
 	}
+	r.until("nobody listens", func() bool { return r.server.Gateway().Connected == 0 })
 }
 
 // down takes the gateway away, and waits until nobody is connected.
