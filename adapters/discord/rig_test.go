@@ -36,7 +36,12 @@ type listed struct {
 
 func (l listed) Commands() []ports.Command { return l.list }
 
+// answerFor is how long interactions wait, for a machine that is busy: less than a
+// history may hold up what comes in.
+const answerFor = 8 * time.Second
+
 func newRig(t *testing.T, o fake.Options) *rig {
+	o.AnswerFor = answerFor
 	r := &rig{t: t, server: fake.New(o), inbox: &channeltest.Inbox{}}
 	t.Cleanup(r.server.Close)
 	return r

@@ -95,7 +95,7 @@ func foreignClient(t *testing.T, s *Server, file string) *foreign {
 // must be these. Other lines before it are fine, but none that tells of an error.
 func (f *foreign) sees(what string, fields ...any) map[string]any {
 	f.t.Helper()
-	late := time.After(30 * time.Second)
+	late := time.After(2 * time.Minute)
 	for {
 		select {
 		case line, there := <-f.lines:
@@ -221,7 +221,7 @@ func TestABotOnDiscordJSHandlesFilesThreadsAndRefusals(t *testing.T) {
 }
 
 func TestABotOnDiscordJSAnswersInteractions(t *testing.T) {
-	s := start(t, Options{})
+	s := start(t, Options{AnswerFor: time.Minute})
 	ann := s.User("ann")
 	room := s.Guild("Team").Channel("general")
 	bot := foreignBot(t, s)

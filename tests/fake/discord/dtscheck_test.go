@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"dragoman/tests/fake/dts"
 )
@@ -67,7 +68,7 @@ func differ(t *testing.T, types dts.Types, what string, raw []byte, name string)
 // event to its type.
 func TestWhatTheGatewayTellsIsOfTheTypes(t *testing.T) {
 	types := apiTypes(t)
-	s := start(t, Options{})
+	s := start(t, Options{AnswerFor: time.Minute})
 	ann := s.User("ann")
 	room := s.Guild("Team").Channel("general")
 	dial(t, s).enter(s, usual|intentGuildReactions|intentDirectReactions|intentGuildTyping|intentDirectTyping)
@@ -133,7 +134,7 @@ func TestWhatTheGatewayTellsIsOfTheTypes(t *testing.T) {
 // TestWhatTheAPIAnswersIsOfTheTypes holds the answers of every kind to their types.
 func TestWhatTheAPIAnswersIsOfTheTypes(t *testing.T) {
 	types := apiTypes(t)
-	s := start(t, Options{})
+	s := start(t, Options{AnswerFor: time.Minute})
 	ann := s.User("ann")
 	guild := s.Guild("Team")
 	room := guild.Channel("general")
@@ -179,6 +180,6 @@ func TestWhatTheAPIAnswersIsOfTheTypes(t *testing.T) {
 	} else {
 		differ(t, types, "an error", a.body, "RESTError")
 	}
-	s.Flood("", 1e9, TellAll)
+	s.Flood("", time.Hour, TellAll)
 	differ(t, types, "a 429", ask(t, s, "GET", "/users/@me", "").body, "RESTRateLimit")
 }

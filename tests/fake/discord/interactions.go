@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// An interaction must be answered within answerFor; its token is good for tokenFor
+// An interaction must be answered within answerFor, unless Options says otherwise; its
+// token is good for tokenFor
 // (https://docs.discord.com/developers/interactions/receiving-and-responding).
 const (
 	answerFor = 3 * time.Second
@@ -57,7 +58,7 @@ func (s *Server) callback(c *call) reply {
 		return unknownPress
 	case in.answered != 0:
 		return acknowledged
-	case s.now().Sub(in.at) > answerFor:
+	case s.now().Sub(in.at) > s.opts.AnswerFor:
 		return unknownPress
 	}
 	var b struct {
@@ -316,7 +317,7 @@ func (i *Interaction) Acknowledged() bool {
 func (i *Interaction) Failed() bool {
 	i.s.mu.Lock()
 	defer i.s.mu.Unlock()
-	return i.in.answered == 0 && i.s.now().Sub(i.in.at) > answerFor
+	return i.in.answered == 0 && i.s.now().Sub(i.in.at) > i.s.opts.AnswerFor
 }
 
 // Response is the message that answers now, if there is one.

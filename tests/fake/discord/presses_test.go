@@ -4,10 +4,11 @@ import (
 	"encoding/json"
 	"slices"
 	"testing"
+	"time"
 )
 
 func TestAPersonChoosesInAMenu(t *testing.T) {
-	s := start(t, Options{})
+	s := start(t, Options{AnswerFor: time.Minute})
 	ann, bob := s.User("ann"), s.User("bob")
 	types := apiTypes(t)
 	c := dial(t, s)

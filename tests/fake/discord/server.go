@@ -43,6 +43,9 @@ type Options struct {
 	// Shards is how many sessions are recommended; 1 if zero. Who identifies with fewer
 	// is turned away (4011), as Discord does from 2,500 guilds on.
 	Shards int
+	// AnswerFor is how long an interaction waits for an answer; 3 s if zero, as on
+	// Discord: more is for tests on machines that are busy.
+	AnswerFor time.Duration
 	// ResumeFor is how long a session without a connection can be resumed; 2 min if zero.
 	ResumeFor time.Duration
 	// PerRoute bounds each route of one channel, guild or webhook by itself, Overall all
@@ -125,6 +128,9 @@ func (o *Options) fill() {
 	}
 	if o.IdentifyBudget == 0 {
 		o.IdentifyBudget = 1000
+	}
+	if o.AnswerFor == 0 {
+		o.AnswerFor = answerFor
 	}
 	if o.ResumeFor == 0 {
 		o.ResumeFor = 2 * time.Minute
