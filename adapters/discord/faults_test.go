@@ -50,7 +50,7 @@ func TestARefusedResumeLosesNothing(t *testing.T) {
 
 func TestHeartbeatsThatNobodyAnswersEndTheConnection(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, fake.Options{Heartbeat: 200 * time.Millisecond})
+	r := newRig(t, fake.Options{Heartbeat: 2 * time.Second})
 	c := r.crowd()
 	r.run()
 	c.talk(6)
