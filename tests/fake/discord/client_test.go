@@ -115,7 +115,7 @@ type event struct {
 // dial connects and reads the hello.
 func dial(t *testing.T, s *Server) *socket {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	ws, _, err := websocket.Dial(ctx, s.gatewayURL()+"/?v=10&encoding=json", nil)
 	if err != nil {
@@ -161,7 +161,7 @@ func (c *socket) say(op int, data any) {
 }
 
 func (c *socket) read() (event, error) {
-	ctx, cancel := context.WithTimeout(c.t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(c.t.Context(), time.Minute)
 	defer cancel()
 	_, data, err := c.ws.Read(ctx)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 // TestAClientOnDiscordJSWSSeesTheGateway has the newest client of the gateway alone,
 // in two shards, come back as it would.
 func TestAClientOnDiscordJSWSSeesTheGateway(t *testing.T) {
-	s := start(t, Options{Heartbeat: time.Second})
+	s := start(t, Options{Heartbeat: 4 * time.Second})
 	ann := s.User("ann")
 	rooms := map[int]string{}
 	for n := 0; len(rooms) < 2; n++ {

@@ -32,7 +32,7 @@ type flood struct {
 func (s *Server) Flood(channel string, d time.Duration, how Telling) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.floods[channel] = &flood{until: time.Now().Add(d), how: how}
+	s.floods[channel] = &flood{until: s.now().Add(d), how: how}
 }
 
 // Refused is how many requests the last Flood of a channel, or of "", has refused.
@@ -57,7 +57,7 @@ func (s *Server) flooded(r *http.Request, rt route) *reply {
 		if f == nil {
 			continue
 		}
-		left := time.Until(f.until)
+		left := f.until.Sub(s.now())
 		if left <= 0 {
 			continue
 		}
