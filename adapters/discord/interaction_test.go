@@ -186,6 +186,7 @@ func TestNothingGoesOnThinkingOnceItIsAnswered(t *testing.T) {
 		i := r.command(who, who.DM(), "ask", map[string]any{"text": "a part of it"})
 		asked = append(asked, r.await(n + 1)[n])
 		r.until("it is acknowledged", i.Acknowledged)
+		r.channel.defers.wait(t.Context(), i.ID()) // and the channel knows
 	}
 	thinking := func(want ...bool) {
 		t.Helper()
