@@ -12,13 +12,16 @@ import (
 	fake "dragoman/tests/fake/discord"
 )
 
-// large is a crowd that talks in several servers too.
+// large is a crowd that talks in several servers too, some for each of two shards.
 func (r *rig) large() *crowd {
 	c := r.crowd()
-	for i := range 6 {
+	shards := map[uint64]bool{}
+	for i := 0; i < 6 || len(shards) < 2; i++ {
+		g := r.server.Guild(fmt.Sprint("server ", i))
+		shards[ordinal(g.ID())>>22%2] = true
 		c.people = append(c.people, c.people[0])
-		c.rooms = append(c.rooms, r.server.Guild(fmt.Sprint("server ", i)).Channel("general"))
-		r.server.Advance(time.Millisecond) // the next one is another shard's
+		c.rooms = append(c.rooms, g.Channel("general"))
+		r.server.Advance(time.Millisecond) // the next one may be the other shard's
 	}
 	return c
 }
