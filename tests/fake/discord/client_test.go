@@ -14,7 +14,21 @@ import (
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain lets what has ended leave, before it is held to have left nothing.
+func TestMain(m *testing.M) {
+	code := m.Run()
+	for end := time.Now().Add(30 * time.Second); code == 0 && time.Now().Before(end); {
+		if goleak.Find() == nil { // which waits for half a second
+			break
+		}
+	}
+	goleak.VerifyTestMain(ended(code))
+}
+
+// ended is how the tests went.
+type ended int
+
+func (e ended) Run() int { return int(e) }
 
 func start(t *testing.T, o Options) *Server {
 	t.Helper()
