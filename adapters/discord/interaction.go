@@ -149,6 +149,7 @@ func (c *Channel) settle(ctx context.Context, m ports.Outgoing) {
 	if !ok {
 		return
 	}
+	c.defers.wait(ctx, t.ID)
 	for _, o := range c.tickets.upTo(m.In, t) {
 		r := request{method: http.MethodDelete, path: o.original(), timeout: quickTimeout, bare: true}
 		if err := c.api.do(ctx, r, nil); err != nil {

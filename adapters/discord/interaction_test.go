@@ -208,6 +208,23 @@ func TestNothingGoesOnThinkingOnceItIsAnswered(t *testing.T) {
 	thinking(false)
 }
 
+func TestAnEditThatOvertakesAnAcknowledgementLeavesNothingThinking(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, fake.Options{})
+	ann := r.server.User("Ann")
+	r.run()
+	ann.Say("hello")
+	id := r.send(out(r.await(1)[0], "hi"))
+	r.server.Delay(fake.Callback, 500*time.Millisecond)
+	i := r.command(ann, ann.DM(), "ask", map[string]any{"text": "and more"})
+	m := r.await(2)[1]
+	r.until("Discord has the acknowledgement", i.Acknowledged)
+	if err := r.channel.Edit(t.Context(), id, out(m, "hi, and more")); err != nil {
+		t.Fatal(err)
+	}
+	r.shows(ann.DM(), "hi, and more")
+}
+
 func TestAStopByCommandIsAcknowledgedInWords(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, fake.Options{})
