@@ -191,10 +191,16 @@ func TestOtherPollerIsNamed(t *testing.T) {
 	s.run()
 	s.until("the poll", func() bool { return s.server.Open("getUpdates") == 1 })
 	other := s.channel(configOf(s.server))
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	_ = other.Run(ctx, &channeltest.Inbox{})
+	left := make(chan struct{})
+	go func() {
+		defer close(left)
+		_ = other.Run(ctx, &channeltest.Inbox{})
+	}()
 	s.until("the other poller is named", func() bool { return strings.Contains(s.log.String(), "another program polls") })
+	cancel()
+	<-left
 	s.server.User(7, "Ann").Say("hello")
 	s.await(1)
 }
