@@ -66,7 +66,7 @@ func (s *rig) run() {
 		select {
 		case err := <-done:
 			return err
-		case <-time.After(5 * time.Second):
+		case <-time.After(time.Minute):
 			return errors.New("Run does not end")
 		}
 	})
@@ -79,7 +79,7 @@ func (s *rig) run() {
 
 func (s *rig) await(n int) []ports.Message {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(s.t.Context(), time.Minute)
 	defer cancel()
 	all, err := s.inbox.Await(ctx, n)
 	if err != nil {
@@ -91,7 +91,7 @@ func (s *rig) await(n int) []ports.Message {
 // until polls for a condition.
 func (s *rig) until(what string, ok func() bool) {
 	s.t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !ok(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			s.t.Fatalf("never: %s\n%s", what, s.log)
 		}
@@ -250,16 +250,16 @@ func TestHangingAnswersBlockNothing(t *testing.T) {
 	if _, err := s.ch.Send(t.Context(), text(7, "May I?", ports.Choice{Question: "q", Field: "f", Value: "v", Label: "Yes"})); err != nil {
 		t.Fatal(err)
 	}
+	pressed := time.Now()
 	for range 3 * maxAnswers {
 		if err := ann.Press(s.server.Sent(7)[0].ID, "Yes"); err != nil {
 			t.Fatal(err)
 		}
 	}
 	s.await(1 + 3*maxAnswers)
-	asked := time.Now()
 	ann.Say("still there?")
 	s.await(2 + 3*maxAnswers)
-	if took := time.Since(asked); took > quickTimeout/2 {
+	if took := time.Since(pressed); took >= quickTimeout { // what waited for an answer waited as long
 		t.Errorf("messages behind unanswered presses took %v", took)
 	}
 	if n := s.server.Peak("answerCallbackQuery"); n > maxAnswers {
@@ -267,7 +267,7 @@ func TestHangingAnswersBlockNothing(t *testing.T) {
 	}
 	began := time.Now()
 	_ = s.stop()
-	if took := time.Since(began); took > 2*time.Second {
+	if took := time.Since(began); took > quickTimeout*4/5 {
 		t.Errorf("Run took %v to end", took)
 	}
 }

@@ -120,7 +120,7 @@ func TestTokenNeverShows(t *testing.T) {
 func TestSendsDoNotWaitForOneAnother(t *testing.T) {
 	s := set(t, fake.Options{})
 	s.server.User(7, "Ann").Say("hello")
-	s.server.Delay("sendMessage", 50*time.Millisecond)
+	s.server.Delay("sendMessage", time.Second)
 	var group sync.WaitGroup
 	for range 8 {
 		group.Go(func() {
