@@ -65,7 +65,7 @@ func (b *hookBot) seen() []string {
 // until polls until f holds.
 func until(t *testing.T, what string, f func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !f(); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !f(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("it does not come to this: ", what)
 		}
@@ -93,11 +93,20 @@ func TestAWebhookGetsUpdatesWithItsSecret(t *testing.T) {
 func TestAWebhookThatFailsIsTriedAgainAndHoldsUpItsChatAlone(t *testing.T) {
 	var mu sync.Mutex
 	fails := 3
-	b := newHookBot(t, func(w http.ResponseWriter, _ *http.Request, text string) {
+	other := make(chan struct{}) // closed once the other chat's came
+	b := newHookBot(t, func(w http.ResponseWriter, r *http.Request, text string) {
+		if text == "three" {
+			close(other)
+		}
 		mu.Lock()
 		defer mu.Unlock()
 		if text == "one" && fails > 0 {
-			fails--
+			if fails--; fails == 0 {
+				select {
+				case <-other:
+				case <-r.Context().Done():
+				}
+			}
 			w.WriteHeader(http.StatusInternalServerError)
 		}
 	})
@@ -121,11 +130,12 @@ func TestAWebhookThatHangsTimesOutAndIsTriedAgain(t *testing.T) {
 	b := newHookBot(t, func(_ http.ResponseWriter, r *http.Request, _ string) {
 		once.Do(func() { <-r.Context().Done() })
 	})
-	s := start(t, Options{WebhookPause: time.Millisecond, WebhookTimeout: 100 * time.Millisecond})
+	s := start(t, Options{WebhookPause: time.Millisecond, WebhookTimeout: 500 * time.Millisecond})
 	s.User(7, "Ann").Say("hello")
 	call(t, s, "setWebhook", "url", b.URL)
 	until(t, "delivered", func() bool { return s.Pending() == 0 })
-	if d := s.Deliveries(); len(d) != 2 || d[0].Err == nil || d[0].Status != 0 || d[1].Status != 200 {
+	// On a busy machine one more may be late.
+	if d := s.Deliveries(); len(d) < 2 || d[0].Err == nil || d[0].Status != 0 || d[len(d)-1].Status != 200 {
 		t.Errorf("deliveries: %+v", d)
 	}
 }
