@@ -16,7 +16,7 @@ func TestWatch(t *testing.T) {
 		defer mu.Unlock()
 		heard = append(heard, fmt.Sprintf(format, args...))
 	}
-	s := start(t, Options{PerChat: 300 * time.Millisecond, Watch: Watch{
+	s := start(t, Options{PerChat: 3 * time.Second, Watch: Watch{
 		Called:  func(method string) { hear("call %s", method) },
 		Handed:  func(chat int64) { hear("handed %d", chat) },
 		Shown:   func(chat int64, text string, edited bool) { hear("shown %d %s %t", chat, text, edited) },
@@ -34,7 +34,7 @@ func TestWatch(t *testing.T) {
 	call("sendMessage", "chat_id", "7", "text", "hi")
 	call("sendMessage", "chat_id", "7", "text", "again")
 	call("sendMessage", "chat_id", "8", "text", "nobody")
-	for deadline := time.Now().Add(10 * time.Second); s.Sent(7)[0].Edits == 0; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); s.Sent(7)[0].Edits == 0; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("the limit does not end")
 		}
