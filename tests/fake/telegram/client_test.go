@@ -23,7 +23,7 @@ func TestForeignClient(t *testing.T) {
 	client := &http.Client{}
 	defer client.CloseIdleConnections()
 	updates := make(chan *models.Update, 10)
-	b, err := bot.New(s.Token(), bot.WithServerURL(s.URL()), bot.WithHTTPClient(5*time.Second, client),
+	b, err := bot.New(s.Token(), bot.WithServerURL(s.URL()), bot.WithHTTPClient(5*time.Second, client), bot.WithCheckInitTimeout(time.Minute),
 		bot.WithDefaultHandler(func(_ context.Context, _ *bot.Bot, u *models.Update) { updates <- u }))
 	if err != nil {
 		t.Fatal("getMe: ", err)
@@ -79,7 +79,7 @@ func next(t *testing.T, updates <-chan *models.Update) *models.Update {
 	select {
 	case u := <-updates:
 		return u
-	case <-time.After(5 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("no update came")
 		return nil
 	}
