@@ -85,7 +85,7 @@ func serve(t *testing.T, path string) *control.Client {
 			t.Errorf("the socket is left behind: %v", err)
 		}
 	})
-	deadline := time.Now().Add(5 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for {
