@@ -3,14 +3,18 @@ package web
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"dragoman/ports"
+	"dragoman/tests/channeltest"
 )
 
 func TestMessagesCountOnce(t *testing.T) {
@@ -203,25 +207,44 @@ func (h *hasty) Receive(ctx context.Context, b ports.Batch) error {
 }
 
 func TestAnswerStandsBelowItsQuestion(t *testing.T) {
-	r := newIdleRig(t)
-	core := &hasty{Receiver: r.inbox}
-	core.answer = func(chat string) {
-		if _, err := r.Send(t.Context(), out(chat, "", "answer")); err != nil {
-			t.Error(err)
+	synctest.Test(t, func(t *testing.T) { // an answer waits for two seconds, and no machine holds up this clock
+		mem := newMemory()
+		c, err := New(Config{}, Deps{Feed: mem, Records: mem, Log: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	r.run(core)
-	for range 20 {
-		b := r.guest()
-		b.say("1", "question")
-		core.answers.Wait()
-		if feed := r.feed(b.user); !slices.Equal(feed, []string{"user question", "bot answer"}) {
-			t.Fatalf("the feed has %q", feed)
+		r := &rig{Channel: c, t: t, mem: mem}
+		core := &hasty{Receiver: &channeltest.Inbox{}}
+		core.answer = func(chat string) {
+			if _, err := r.Send(t.Context(), out(chat, "", "answer")); err != nil {
+				t.Error(err)
+			}
 		}
-	}
-	if len(r.hub.chats) > 0 {
-		t.Errorf("%d chats are remembered that nobody uses", len(r.hub.chats))
-	}
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { _ = r.Run(ctx, core) })
+		synctest.Wait()
+		for range 20 {
+			token, user, err := r.sessions.open(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/api/messages", strings.NewReader(`{"id":"1","text":"question"}`))
+			req.Header.Set("Content-Type", "application/json")
+			req.AddCookie(&http.Cookie{Name: cookieName, Value: token})
+			resp := httptest.NewRecorder()
+			r.Handler().ServeHTTP(resp, req)
+			core.answers.Wait()
+			if feed := r.feed(user); resp.Code != http.StatusAccepted || !slices.Equal(feed, []string{"user question", "bot answer"}) {
+				t.Fatalf("%d, the feed has %q", resp.Code, feed)
+			}
+		}
+		if len(r.hub.chats) > 0 {
+			t.Errorf("%d chats are remembered that nobody uses", len(r.hub.chats))
+		}
+		cancel()
+		running.Wait()
+	})
 }
 
 func TestTextsAndTokensAreNotLogged(t *testing.T) {
