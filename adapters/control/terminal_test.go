@@ -142,7 +142,7 @@ func TestATerminalThatLeaves(t *testing.T) {
 	}
 	select {
 	case <-d.shows: // closed by the gateway's side
-	case <-time.After(time.Minute):
+	case <-time.After(10 * time.Second):
 		t.Error("the gateway does not notice that its terminal left")
 	}
 	stop := errors.New("enough")

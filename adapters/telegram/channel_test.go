@@ -79,7 +79,7 @@ func (s *rig) run() {
 
 func (s *rig) await(n int) []ports.Message {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(s.t.Context(), 30*time.Second)
 	defer cancel()
 	all, err := s.inbox.Await(ctx, n)
 	if err != nil {
@@ -91,7 +91,7 @@ func (s *rig) await(n int) []ports.Message {
 // until polls for a condition.
 func (s *rig) until(what string, ok func() bool) {
 	s.t.Helper()
-	for deadline := time.Now().Add(time.Minute); !ok(); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(30 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			s.t.Fatalf("never: %s\n%s", what, s.log)
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"dragoman/ports"
 	"dragoman/tests/channeltest"
@@ -39,7 +40,11 @@ func TestAnEndlessCallForCommandsHoldsUpNothing(t *testing.T) {
 	s := set(t, fake.Options{})
 	s.server.Hang("getMyCommands", -1)
 	s.in = listed{s.inbox, []ports.Command{{Name: "stop", Says: "Stops it"}}}
+	began := time.Now()
 	s.run()
 	s.server.User(7, "Ann").Say("hello")
 	s.await(1)
+	if took := time.Since(began); took >= meTimeout { // what waited for the call waited as long
+		t.Errorf("a message took %v", took)
+	}
 }

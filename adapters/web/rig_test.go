@@ -233,7 +233,7 @@ func (s *tail) next(name string) event {
 			s.t.Fatalf("got %+v, want %q", e, name)
 		}
 		return e
-	case <-time.After(time.Minute):
+	case <-time.After(10 * time.Second):
 		s.t.Fatalf("no %q came", name)
 	}
 	return event{}
@@ -280,7 +280,7 @@ func encode(v any) string {
 
 func until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !ok(); time.Sleep(2 * time.Millisecond) {
+	for deadline := time.Now().Add(10 * time.Second); !ok(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("never: %s", what)
 		}

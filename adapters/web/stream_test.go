@@ -144,7 +144,7 @@ func TestStreamsEndWithRun(t *testing.T) {
 			if more {
 				t.Error("an ending stream says something")
 			}
-		case <-time.After(time.Minute):
+		case <-time.After(10 * time.Second):
 			t.Fatal("a stream outlives Run")
 		}
 	}

@@ -65,7 +65,7 @@ func (b *hookBot) seen() []string {
 // until polls until f holds.
 func until(t *testing.T, what string, f func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !f(); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(20 * time.Second); !f(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("it does not come to this: ", what)
 		}
