@@ -74,7 +74,7 @@ func TestHTTPServersThatDoNotStart(t *testing.T) {
 		"circle":          {answers(307, "", "", "Location: /mcp"), "the server redirects to", ports.KindProtocol, 0},
 		"stream of noise": {answers(200, "text/event-stream", "data: hello\n\n: x\n\n"), "ended without an answer to initialize; 1 events of it were no JSON-RPC", ports.KindProtocol, 0},
 		"empty stream":    {answers(200, "text/event-stream", ""), "ended the stream before the answer", ports.KindUnavailable, 0},
-		"mute":            {func(w http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body); <-r.Context().Done() }, "no answer to initialize: timeout 500ms", ports.KindTimeout, 0},
+		"mute":            {func(w http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body); <-r.Context().Done() }, "no answer to initialize: timeout 3s", ports.KindTimeout, 0},
 		"hangs up":        {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "closed the connection", ports.KindUnavailable, 0},
 		"odd session":     {answers(200, "application/json", `{}`, "Mcp-Session-Id: "+strings.Repeat("x", maxSessionID+1)), "session id cannot be sent back", ports.KindProtocol, 0},
 	} {
@@ -82,7 +82,11 @@ func TestHTTPServersThatDoNotStart(t *testing.T) {
 			s := httptest.NewServer(test.serve)
 			defer s.Close()
 			log := new(journal)
-			src, err := New(Config{URL: ports.Secret(s.URL + "/mcp"), Timeout: 500 * time.Millisecond,
+			within := 15 * time.Second
+			if test.kind == ports.KindTimeout {
+				within = 3 * time.Second
+			}
+			src, err := New(Config{URL: ports.Secret(s.URL + "/mcp"), Timeout: within,
 				Headers: map[string]ports.Secret{"Authorization": "Bearer " + token}}, Deps{Log: slog.New(slog.NewTextHandler(log, nil))})
 			if err != nil {
 				t.Fatal(err)

@@ -80,7 +80,10 @@ func TestSSEServersThatDoNotStart(t *testing.T) {
 				test.serve(w, r)
 			}))
 			defer s.Close()
-			cfg := Config{Transport: "sse", URL: ports.Secret(s.URL), Timeout: 500 * time.Millisecond, Headers: map[string]ports.Secret{"Authorization": "Bearer " + token}}
+			cfg := Config{Transport: "sse", URL: ports.Secret(s.URL), Timeout: 15 * time.Second, Headers: map[string]ports.Secret{"Authorization": "Bearer " + token}}
+			if test.kind == ports.KindTimeout {
+				cfg.Timeout = 500 * time.Millisecond
+			}
 			r := start(t, cfg)
 			state := r.awaitPhase(ports.PhaseDegraded, 0)
 			if !strings.Contains(state.Err, test.says) || strings.Contains(state.Err, token) || state.Transport != "sse" {
