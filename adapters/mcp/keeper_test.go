@@ -75,7 +75,7 @@ func TestAnIdleProcessIsStoppedAndComesBack(t *testing.T) {
 // and answers nothing.
 func TestAProcessThatHangsIsReplaced(t *testing.T) {
 	cfg := peerConfig("good")
-	cfg.Timeout, cfg.CallTimeout = 3*time.Second, time.Second
+	cfg.Timeout, cfg.CallTimeout = 6*time.Second, 4*time.Second
 	src, err := New(cfg, Deps{})
 	if err != nil {
 		t.Fatal(err)
