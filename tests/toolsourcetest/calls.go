@@ -176,7 +176,7 @@ func givenUpCallsLeaveNothing(ctx context.Context, h Harness) error {
 	if err != nil {
 		return err
 	}
-	return before.same(5 * time.Second)
+	return before.same(settles)
 }
 
 func givingUpHarmsNobodyElse(ctx context.Context, h Harness) error {

@@ -40,7 +40,7 @@ var caughtBy = map[string]struct{ rule, words string }{
 	"loses the cause":      {"cancelled_call_returns", "has lost its cause"},
 	"slow to end":          {"cancelled_call_returns", "it took 12"},
 	"timeout is cancel":    {"deadline_is_timeout", "kind cancelled"},
-	"waits for the dead":   {"loss_fails_calls_in_flight", "only after more than 3 s"},
+	"waits for the dead":   {"loss_fails_calls_in_flight", "only after more than 10s"},
 	"sure of the lost":     {"loss_fails_calls_in_flight", "kind unavailable"},
 	"unsure of the unsent": {"call_without_peer_is_unavailable", "kind unsure"},
 	"tools go":             {"loss_keeps_tools", "0 tools were registered after the loss"},

@@ -9,6 +9,9 @@ import (
 	"time"
 )
 
+// settles is how long what a source leaves may take to go by itself.
+const settles = 10 * time.Second
+
 // footprint is what a source may leave behind: goroutines, by the header of
 // their stack, and children, by process id.
 type footprint struct {
@@ -31,7 +34,7 @@ func (before footprint) same(within time.Duration) error {
 		if time.Now().After(deadline) {
 			return fmt.Errorf("it left behind:\n%s", left)
 		}
-		<-time.After(10 * time.Millisecond)
+		<-time.After(20 * time.Millisecond)
 	}
 }
 

@@ -31,7 +31,7 @@ func newDoesNothing(_ context.Context, h Harness) error {
 			return fmt.Errorf("New: %w", err)
 		}
 	}
-	return before.same(time.Second)
+	return before.same(settles)
 }
 
 func readyWithinPatience(ctx context.Context, h Harness) error {
@@ -107,7 +107,7 @@ func runLeavesNothing(ctx context.Context, h Harness) error {
 	if err != nil {
 		return err
 	}
-	return before.same(5 * time.Second)
+	return before.same(settles)
 }
 
 func runQuietAfterReturn(ctx context.Context, h Harness) error {
@@ -144,7 +144,7 @@ func runWithEndedContext(ctx context.Context, h Harness) error {
 			return errors.New("it connected although its context had ended before")
 		}
 	}
-	return before.same(5 * time.Second)
+	return before.same(settles)
 }
 
 func runTwice(ctx context.Context, h Harness) error {

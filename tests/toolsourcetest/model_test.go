@@ -31,7 +31,7 @@ type ask chan string
 func newModel(broken string) *model {
 	m := &model{broken: broken, again: make(chan chan error)}
 	if broken == "new starts" {
-		go func() { <-time.After(3 * time.Second) }()
+		go func() { <-time.After(settles + 2*time.Second) }()
 	}
 	return m
 }
@@ -193,7 +193,7 @@ func (m *model) leave(ctx context.Context, reg ports.Registrar) error {
 	case "stays":
 		<-time.After(runEnds + 3*time.Second)
 	case "leaks":
-		go func() { <-time.After(7 * time.Second) }()
+		go func() { <-time.After(settles + 2*time.Second) }()
 	case "own error":
 		return errors.New("done")
 	case "late":
@@ -326,7 +326,7 @@ func (t *modelTool) slow(ctx context.Context, lost chan struct{}) (ports.ToolRes
 			return ports.ToolResult{}, ports.Errorf(ports.KindUnavailable, "model call", "lost")
 		}
 		return ports.ToolResult{}, ports.Errorf(ports.KindUnsure, "model call", "lost")
-	case <-time.After(6 * time.Second):
+	case <-time.After(soon + 6*time.Second):
 		return ports.ToolResult{}, ports.Errorf(ports.KindTimeout, "model call", "too slow")
 	}
 }

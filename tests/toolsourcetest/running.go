@@ -11,8 +11,9 @@ import (
 	"dragoman/ports"
 )
 
-// runEnds is how long Run may take to return: two graces for a child and some.
-const runEnds = 8 * time.Second
+// runEnds is how long Run may take to return: two graces for a child, and some for a
+// machine that is busy.
+const runEnds = 20 * time.Second
 
 // event is one call of the registrar.
 type event struct {
