@@ -39,6 +39,7 @@ type httpPeer struct {
 	deleted  int
 	seen     []http.Header // of each request
 	calls    int           // that were run
+	listens  int           // GETs that came
 }
 
 // httpSession is the peer of one session, and who waits for what it writes.
@@ -112,12 +113,26 @@ func (p *httpPeer) ran() (calls, requests int) {
 	return p.calls, len(p.seen)
 }
 
+// listened waits until the client, which is ready before that if it takes long, has
+// asked for a stream: the answer is not the one of an odd that comes later.
+func (p *httpPeer) listened() {
+	p.t.Helper()
+	eventually(p.t, "the client listens", func() bool {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return p.listens > 0
+	})
+}
+
 func (p *httpPeer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	id := r.Header.Get("Mcp-Session-Id")
 	p.mu.Lock()
 	s := p.sessions[id]
 	p.seen = append(p.seen, r.Header.Clone())
 	odd := p.odd
+	if r.Method == http.MethodGet {
+		p.listens++
+	}
 	if r.Method == http.MethodDelete && s != nil {
 		s.end()
 		delete(p.sessions, id)
@@ -228,7 +243,7 @@ func (s *httpSession) serve(w http.ResponseWriter, r *http.Request) {
 }
 
 func (p *httpPeer) config() Config {
-	return Config{URL: ports.Secret(p.url()), Timeout: 5 * time.Second}
+	return Config{URL: ports.Secret(p.url()), Timeout: 15 * time.Second}
 }
 
 // restart is a crash, and a new process half a second later.

@@ -49,5 +49,5 @@ func (p *httpPeer) serveOlder(w http.ResponseWriter, r *http.Request, m incoming
 
 // olderConfig reaches a server of the older transport, which it has to find out.
 func (p *httpPeer) olderConfig() Config {
-	return Config{URL: ports.Secret("http://" + p.addr + "/sse"), Timeout: 5 * time.Second}
+	return Config{URL: ports.Secret("http://" + p.addr + "/sse"), Timeout: 15 * time.Second}
 }

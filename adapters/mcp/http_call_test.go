@@ -46,6 +46,7 @@ func TestSessionLossIsMended(t *testing.T) {
 				p := newHTTPPeer(t, "good")
 				p.deaf = deaf
 				r := start(t, p.config()).ready()
+				p.listened()
 				p.swap(func(w http.ResponseWriter, r *http.Request, m incoming) bool {
 					if r.Header.Get("Mcp-Session-Id") != "session-1" {
 						return false
@@ -191,12 +192,15 @@ func TestDeadHTTPServer(t *testing.T) {
 		_, err := r.call(t.Context(), "echo", `{}`)
 		return ports.IsKind(err, ports.KindUnavailable)
 	})
-	s := r.awaitPhase(ports.PhaseDegraded, 0)
-	if !strings.Contains(s.Err, "cannot be reached") || s.RetryIn <= 0 || len(r.names()) == 0 {
+	s := r.await("degraded, as it cannot be reached", 0, func(s ports.State) bool { // nor can the connection that it had, for a moment
+		return s.Phase == ports.PhaseDegraded && strings.Contains(s.Err, "cannot be reached")
+	})
+	if s.RetryIn <= 0 || len(r.names()) == 0 {
 		t.Errorf("%d tools and the state %+v", len(r.names()), s)
 	}
+	from := r.told()
 	p.up()
-	r.awaitPhase(ports.PhaseReady, r.told())
+	r.awaitPhase(ports.PhaseReady, from)
 	r.wantEcho("again")
 }
 
@@ -205,10 +209,10 @@ func TestBusyServerIsLeftAlone(t *testing.T) {
 	for _, status := range []int{429, 503} {
 		p := newHTTPPeer(t, "good")
 		r := start(t, p.config()).ready()
-		p.swap(onCall(answers(status, "", "", "Retry-After: 1")))
+		p.swap(onCall(answers(status, "", "", "Retry-After: 4")))
 		_, err := r.call(t.Context(), "echo", `{}`)
-		wantKind(t, err, ports.KindUnavailable, "asks to wait 1s")
-		if after := ports.RetryAfter(err); after != time.Second {
+		wantKind(t, err, ports.KindUnavailable, "asks to wait 4s")
+		if after := ports.RetryAfter(err); after != 4*time.Second {
 			t.Errorf("RetryAfter is %s", after)
 		}
 		p.swap(nil)

@@ -81,6 +81,7 @@ func TestACallThatIsRefusedALoginCostsOnlyItself(t *testing.T) {
 func TestALoginThatWasRefusedForAMomentIsTriedAgainSoon(t *testing.T) {
 	p := newHTTPPeer(t, "good")
 	r := start(t, p.config()).ready()
+	p.listened()
 	var accepts atomic.Bool // again, from the next handshake on
 	p.swap(func(w http.ResponseWriter, r *http.Request, m incoming) bool {
 		if m.Method == methodDiscover || m.Method == "initialize" {
@@ -108,6 +109,7 @@ func TestLoginRunsOut(t *testing.T) {
 	cfg := p.config()
 	cfg.Headers = map[string]ports.Secret{"authorization": "Bearer " + token}
 	r := start(t, cfg).ready()
+	p.listened()
 	p.swap(func(w http.ResponseWriter, r *http.Request, m incoming) bool {
 		answers(401, "text/plain", "expired: {auth}", `WWW-Authenticate: Bearer error="invalid_token"`)(w, r)
 		return true
