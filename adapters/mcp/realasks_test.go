@@ -84,7 +84,7 @@ func bothWays(t *testing.T, change func(*Config), test func(*testing.T, *rig)) {
 func TestARealServersProgressIsTold(t *testing.T) {
 	bothWays(t, func(*Config) {}, func(t *testing.T, r *rig) {
 		var f filler
-		if got := r.callFor(&f, "trigger-long-running-operation", `{"duration":1,"steps":4}`); !strings.Contains(got, "Steps: 4") {
+		if got := r.callFor(&f, "trigger-long-running-operation", `{"duration":6,"steps":4}`); !strings.Contains(got, "Steps: 4") {
 			t.Error(got)
 		}
 		told := f.shown()

@@ -93,19 +93,19 @@ func TestEverythingServerOverHTTP(t *testing.T) {
 	if len(r.names()) < 10 {
 		t.Errorf("the tools are %v", r.names())
 	}
-	gave := make(chan error, 1)
+	gave, f := make(chan error, 1), new(filler)
 	go func() {
-		_, err := r.call(t.Context(), "trigger-long-running-operation", `{"duration":30,"steps":3}`)
+		_, err := r.tool("trigger-long-running-operation").Call(t.Context(), ports.ToolCall{Call: ports.Call{Arguments: []byte(`{"duration":30,"steps":60}`)}}, f)
 		gave <- err
 	}()
 	if _, err := r.call(t.Context(), "echo", `{"message":"beside it"}`); err != nil {
 		t.Error(err)
 	}
-	<-time.After(200 * time.Millisecond) // the long call is on its way
+	eventually(t, "the long call runs", func() bool { return len(f.shown()) > 0 })
 	s.kill()
 	wantKind(t, <-gave, ports.KindUnsure, "")
 	s.up()
-	eventually(t, "it works again", func() bool {
+	eventuallyWithin(t, time.Minute, "it works again", func() bool { // the pauses of the tries grew meanwhile
 		result, err := r.call(t.Context(), "echo", `{"message":"again"}`)
 		return err == nil && wantText(result, "Echo: again") == nil
 	})
@@ -122,6 +122,7 @@ func goServer(calls chan<- string) *server.MCPServer {
 		return mcpgo.NewToolResultError("no luck"), nil
 	})
 	s.AddTool(mcpgo.NewTool("slow"), func(ctx context.Context, _ mcpgo.CallToolRequest) (*mcpgo.CallToolResult, error) {
+		calls <- "running"
 		select {
 		case <-ctx.Done():
 			calls <- "cancelled"

@@ -87,6 +87,7 @@ func gosdkServer(calls chan<- string) *gosdk.Server {
 		return nil, nil, fmt.Errorf("no luck")
 	})
 	gosdk.AddTool(s, &gosdk.Tool{Name: "slow"}, func(ctx context.Context, _ *gosdk.CallToolRequest, _ struct{}) (*gosdk.CallToolResult, any, error) {
+		calls <- "running"
 		select {
 		case <-ctx.Done():
 			calls <- "cancelled"
@@ -150,13 +151,26 @@ func checkGoServer(t *testing.T, cfg Config, transport string, calls chan string
 	for len(calls) > 0 {
 		<-calls
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-	defer cancel()
-	_, err := r.call(ctx, "slow", `{}`)
-	wantKind(t, err, ports.KindTimeout, "deadline")
-	select {
-	case <-calls:
-	case <-time.After(5 * time.Second):
-		t.Error("the server was not told that the call was given up")
+	for within, arrived := 300*time.Millisecond, false; !arrived; within *= 4 { // it may be given up before it is sent
+		ctx, cancel := context.WithTimeout(t.Context(), within)
+		_, err := r.call(ctx, "slow", `{}`)
+		cancel()
+		wantKind(t, err, ports.KindTimeout, "deadline")
+		select {
+		case <-calls:
+			arrived = true
+		case <-time.After(5 * time.Second):
+			if within > 10*time.Second {
+				t.Fatal("the server does not see the call")
+			}
+		}
+	}
+	for told := false; !told; {
+		select {
+		case what := <-calls:
+			told = what == "cancelled"
+		case <-time.After(10 * time.Second):
+			t.Fatal("the server was not told that the call was given up")
+		}
 	}
 }
