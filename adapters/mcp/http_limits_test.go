@@ -171,7 +171,7 @@ func TestServerThatNeverAnswersACall(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := newHTTPPeer(t, "good")
 			cfg := p.config()
-			cfg.CallTimeout = 300 * time.Millisecond
+			cfg.CallTimeout = time.Second
 			r := start(t, cfg).ready()
 			p.swap(onCall(serve))
 			begun := time.Now()

@@ -153,7 +153,7 @@ func TestOddBytesAreTaken(t *testing.T) {
 // given up with the next word to it, and started again.
 func TestServerThatClosesItsInput(t *testing.T) {
 	cfg := peerConfig("good")
-	cfg.CallTimeout = time.Second // for a call that was in the pipe already
+	cfg.CallTimeout = 3 * time.Second // for a call that was in the pipe already
 	r := start(t, cfg).ready()
 	pid := r.pid()
 	r.ask("close stdin")
