@@ -85,7 +85,7 @@ func (r *rig) note(what func()) {
 // await waits for a state, of those from index from on, that is as wanted.
 func (r *rig) await(what string, from int, wanted func(ports.State) bool) ports.State {
 	r.t.Helper()
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(time.Minute)
 	for at := from; ; {
 		r.mu.Lock()
 		states, news := r.states, r.news
@@ -201,7 +201,7 @@ func gone(t *testing.T, pid int) {
 
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	eventuallyWithin(t, 10*time.Second, what, is)
+	eventuallyWithin(t, 30*time.Second, what, is)
 }
 
 func eventuallyWithin(t *testing.T, within time.Duration, what string, is func() bool) {
