@@ -114,7 +114,7 @@ func (m *memory) Generate(ctx context.Context, r ports.ModelRequest, onText func
 	act, alone := m.receive(r)
 	defer m.leave()
 	if m.flaw == mixesUp {
-		<-time.After(5 * time.Millisecond) // long enough for others to come
+		<-time.After(100 * time.Millisecond) // long enough for others to come
 	}
 	if m.flaw == refusesTools && len(r.Entries) > 1 {
 		return ports.ModelReply{}, ports.Errorf(ports.KindInvalid, "memory", "tool entries")
