@@ -22,6 +22,9 @@ const (
 	// lastWords is how long output may trail behind a child's end; more comes
 	// only from a descendant that left the group and holds the pipe open.
 	lastWords = 300 * time.Millisecond
+	// dying is how long a child that has closed its output may take to be gone: on a
+	// busy machine its end is seen some time after that of its pipes.
+	dying = time.Second
 )
 
 // stdio is JSON-RPC in lines over the pipes of a child (MCP basic/transports,
@@ -243,7 +246,7 @@ func (s *stdio) fail(reason string, cause error) bool {
 // hungUp fails the connection that the child ended: by its death, if it is
 // dying, else by closing the pipe. The last words of the dead belong to the state.
 func (s *stdio) hungUp(reason string, cause error) {
-	if s.proc.gone(lastWords) {
+	if s.proc.gone(dying) {
 		<-s.errsRead
 		reason = "the process ended: " + s.proc.ending()
 	}
