@@ -131,7 +131,7 @@ func (k *talk) says(text string) string {
 
 func (k *talk) hears() string {
 	k.t.Helper()
-	deadline := time.NewTimer(20 * time.Second)
+	deadline := time.NewTimer(roomy(20 * time.Second))
 	defer deadline.Stop()
 	for {
 		select {

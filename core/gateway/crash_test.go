@@ -112,7 +112,7 @@ func play(t *testing.T, d drama, at int, how fault) int {
 	todo := []ports.Message{{Event: "go", Text: "go"}}
 	events, asked, first := map[string]bool{"go": true}, map[string]bool{}, f
 	late := 0 // presses that a stop may have come before
-	deadline := time.Now().Add(time.Minute)
+	deadline := time.Now().Add(roomy(time.Minute))
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
 	for ; ; <-tick.C {

@@ -188,7 +188,7 @@ func TestCallsThatChangeThingsNeverRunSideBySide(t *testing.T) {
 			}
 			f := w.startFailing(at, killAfter)
 			todo, asked := []ports.Message{{Event: "go", Text: "go"}}, map[string]bool{}
-			for deadline := time.Now().Add(30 * time.Second); len(todo) > 0 || f.isDead() || !w.over(); {
+			for deadline := time.Now().Add(roomy(30 * time.Second)); len(todo) > 0 || f.isDead() || !w.over(); {
 				select {
 				case <-f.died:
 					w.bury(f)

@@ -125,7 +125,7 @@ func (w *world) plays(at int, how fault, first string, answer func(ports.Content
 	w.t.Helper()
 	f := w.startFailing(at, how)
 	todo, asked := []ports.Message{{Event: "first", Text: first}}, map[string]bool{}
-	for deadline := time.Now().Add(30 * time.Second); len(todo) > 0 || f.isDead() || !w.over(); {
+	for deadline := time.Now().Add(roomy(30 * time.Second)); len(todo) > 0 || f.isDead() || !w.over(); {
 		select {
 		case <-f.died:
 			w.bury(f)

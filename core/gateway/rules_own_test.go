@@ -129,7 +129,7 @@ func (w *world) comesToRestBut(state string) {
 	w.t.Helper()
 	eventually(w.t, "nothing is left to do but what waits for a person", func() bool {
 		return w.g.Busy() == 0 && w.count(`SELECT (SELECT COUNT(*) FROM turn WHERE state NOT IN ('done', '`+state+`')) + (SELECT COUNT(*) FROM outbox WHERE state = 'pending')
-			+ (SELECT COUNT(*) FROM inbox WHERE turn IS NULL AND conv NOT IN (SELECT conv FROM turn WHERE state = '`+state+`'))`) == 0
+			+ (SELECT COUNT(*) FROM inbox WHERE turn IS NULL AND conv NOT IN (SELECT conv FROM turn WHERE state = '`+state+`'))`) == 0 && w.g.Busy() == 0
 	})
 }
 
@@ -153,7 +153,7 @@ func TestAMessageBesideTheEndOfATurnIsAnswered(t *testing.T) {
 	for range 40 {
 		select {
 		case <-said:
-		case <-time.After(10 * time.Second):
+		case <-time.After(roomy(10 * time.Second)):
 			t.Fatalf("after %d messages nothing goes on: %s", n.Load(), w.rows())
 		}
 	}

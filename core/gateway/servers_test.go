@@ -215,7 +215,9 @@ func TestTheLogCountsTheServersAtTheStartAndAtTheEnd(t *testing.T) {
 	log := w.logged()
 	off := sourceOf("off", &plain{})
 	off.Disabled = true
-	w.opt.Sources = []gateway.Source{sourceOf("good", &plain{}), sourceOf("down", &plain{down: true}), off}
+	down := sourceOf("down", &plain{down: true})
+	down.Timeout = 2 * time.Second // all of it goes by
+	w.opt.Sources = []gateway.Source{sourceOf("good", &plain{}), down, off}
 	w.start()
 	eventually(t, "the servers are counted", func() bool { return len(log.find("mcp_servers_connected")) == 1 })
 	line := log.find("mcp_servers_connected")[0]

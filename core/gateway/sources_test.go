@@ -82,7 +82,7 @@ func (h hello) Call(ctx context.Context, _ ports.ToolCall, _ ports.Host) (ports.
 }
 
 func sourceOf(name string, p ports.ToolSource) gateway.Source {
-	return gateway.Source{Source: toolbox.Source{Name: name, Timeout: 2 * time.Second}, Port: p}
+	return gateway.Source{Source: toolbox.Source{Name: name, Timeout: roomy(2 * time.Second)}, Port: p}
 }
 
 // server is how one server is listed.
@@ -182,7 +182,7 @@ func TestACallOfARemovedSourceEndsInPlainWords(t *testing.T) {
 		if r.Outcome != ports.CallTransport || !strings.Contains(r.Text, "went away while this ran") || !strings.Contains(r.Text, "not known") {
 			t.Errorf("it ended with %+v", r)
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(roomy(10 * time.Second)):
 		t.Fatal("the call runs on")
 	}
 }

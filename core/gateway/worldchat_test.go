@@ -54,7 +54,7 @@ func (c *chat) await(t *testing.T) {
 	t.Helper()
 	select {
 	case <-c.up:
-	case <-time.After(10 * time.Second):
+	case <-time.After(roomy(10 * time.Second)):
 		t.Fatal("the channel was not run")
 	}
 }
