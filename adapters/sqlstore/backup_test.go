@@ -39,6 +39,13 @@ func TestABackupIsOneMomentOfAStoreThatWrites(t *testing.T) {
 		}
 		return before
 	}
+	waitFor(t, func() bool { // each writer was heard
+		chats := map[string]bool{}
+		for _, chat := range known() {
+			chats[chat] = true
+		}
+		return len(chats) == 8
+	})
 	for round := range 4 {
 		waitFor(t, func() bool { return len(known()) > 100*(round+1) })
 		before := known()

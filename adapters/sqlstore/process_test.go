@@ -131,11 +131,14 @@ func TestKilledWriterLosesNothing(t *testing.T) {
 	acknowledged := map[string]string{} // event to chat
 	for range 10 {
 		cmd, _, out := startChild(t, dir, "write")
-		kill := time.AfterFunc(time.Duration(20+rand.IntN(120))*time.Millisecond, func() { _ = cmd.Process.Kill() })
+		kill, told := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() }), 0
 		for out.Scan() {
 			event := out.Text()
 			if strings.Count(event, "-") == 2 { // a line that the kill cut off was acknowledged all the same, but has no name
 				acknowledged[event] = strings.Split(event, "-")[1]
+				if told++; told == 8 { // however long the first took
+					kill.Reset(time.Duration(20+rand.IntN(120)) * time.Millisecond)
+				}
 			} else if strings.HasPrefix(event, "failed") {
 				t.Error(event)
 			}

@@ -44,7 +44,7 @@ func queue(t *testing.T, s *Store, writes ...writeFunc) []chan error {
 
 func waitFor(t *testing.T, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !ok(); {
+	for deadline := time.Now().Add(2 * time.Minute); !ok(); {
 		if time.Now().After(deadline) {
 			t.Fatal("waited too long")
 		}
