@@ -197,6 +197,7 @@ func (s slow) Get(ctx context.Context, scope, kind, key string) (ports.Record, e
 func TestWhatIsToldWhileTheGatewayStopsArrives(t *testing.T) {
 	w := newWorld(t)
 	w.admin()
+	w.opt.Drain = time.Minute
 	told := make(chan struct{})
 	w.model.reply = func(ctx context.Context, r ports.ModelRequest) (ports.ModelReply, error) {
 		if strings.Contains(r.Entries[len(r.Entries)-1].Text, "tell") {

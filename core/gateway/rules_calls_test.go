@@ -61,7 +61,7 @@ func TestATurnMakesTheseCommits(t *testing.T) {
 				}
 				return got
 			}
-			for late := time.Now().Add(time.Second); told() != c.want && time.Now().Before(late); {
+			for late := time.Now().Add(roomy(time.Second)); told() != c.want && time.Now().Before(late); {
 				<-time.After(time.Millisecond)
 			}
 			if got := told(); got != c.want {
@@ -192,6 +192,7 @@ func TestCallsThatChangeThingsNeverRunSideBySide(t *testing.T) {
 				select {
 				case <-f.died:
 					w.bury(f)
+					eventually(t, "what the dead process called is over", func() bool { return active.Load() == 0 })
 					f = w.startFailing(0, refused)
 				case <-time.After(2 * time.Millisecond):
 				}

@@ -92,7 +92,7 @@ func TestAConversationIsOwnedExactlyWhileItHasWork(t *testing.T) {
 // one that hears the answer.
 func TestAParkedTurnNeedsNobody(t *testing.T) {
 	w := newWorld(t)
-	w.opt.Turns = 1
+	w.opt.Turns, w.opt.Drain = 1, time.Minute
 	w.model.reply = byWord
 	w.start()
 	w.chat.say(t, "ann", "srv__ask_a")

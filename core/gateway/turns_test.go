@@ -157,7 +157,7 @@ func TestStopEndsARunningTool(t *testing.T) {
 	if got := w.shown(1)[0]; got != "Stopped." {
 		t.Errorf("the answer is %q", got)
 	}
-	if d := time.Since(began); d > 5*time.Second {
+	if d := time.Since(began); d > 30*time.Second { // half of the turn's time
 		t.Errorf("it took %s", d)
 	}
 }
