@@ -38,6 +38,15 @@ func (d *deadly) deaths(chat string) (all, alone int) {
 func TestWhoeverIsOnTrialIsNotConvictedOfWhatRanBesideIt(t *testing.T) {
 	d := newDeadly(t)
 	slowly(d, 3*time.Second)
+	seen, slow := make(chan struct{}), d.calm
+	d.calm = func(ctx context.Context, r ports.ModelRequest) (ports.ModelReply, error) {
+		select {
+		case <-seen: // bob does not get to an end before his trial is seen
+			return slow(ctx, r)
+		case <-ctx.Done():
+			return ports.ModelReply{}, ctx.Err()
+		}
+	}
 	d.w.chat.say(t, "bob", "slow")
 	eventually(t, "the model is asked", func() bool { return len(d.w.model.asked()) == 1 })
 	d.w.exec(`UPDATE conv SET deaths = 2 WHERE chat = 'bob'`) // two, with others beside it
@@ -48,6 +57,7 @@ func TestWhoeverIsOnTrialIsNotConvictedOfWhatRanBesideIt(t *testing.T) {
 	d.w.bury(f)
 	d.begin()
 	eventually(t, "bob is on trial", func() bool { return d.w.count(`SELECT COUNT(*) FROM conv WHERE chat = 'bob' AND trial = 2`) == 1 })
+	close(seen)
 	d.w.chat.say(t, "ann", "poison")
 	d.lived(d.shows("Reference: "))
 	bobAll, bobAlone := d.deaths("bob")
@@ -105,7 +115,9 @@ func TestPoisonIsFoundBesideASlowConversation(t *testing.T) {
 	slowly(d, 3*time.Second)
 	d.w.chat.say(t, "bob", "slow")
 	d.w.chat.say(t, "zed", "poison")
-	if n := d.lived(d.shows("Reference: ")); n > 8 {
+	n := d.lived(d.shows("Reference: "))
+	t.Logf("%d deaths", n)
+	if n > 8 {
 		t.Errorf("the process died %d times", n)
 	}
 	if n := d.w.count(`SELECT COUNT(*) FROM turn t JOIN conv c ON c.id = t.conv WHERE c.chat = 'bob' AND t.outcome = 'failed'`); n != 0 {
