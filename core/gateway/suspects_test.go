@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"dragoman/ports"
@@ -128,21 +129,24 @@ func TestPoisonIsFoundBesideASlowConversation(t *testing.T) {
 // After two crashes with 60 turns in flight everybody is a suspect. A model that
 // takes 300 ms answers them one after the other: nobody is that patient.
 func TestACrowdOfSuspectsIsAnsweredSoon(t *testing.T) {
-	d := newDeadly(t)
-	f := <-d.lives
-	d.w.bury(f)
-	d.begin()
-	d.w.model.becomes(func(ctx context.Context, r ports.ModelRequest) (ports.ModelReply, error) {
-		select {
-		case <-time.After(300 * time.Millisecond):
-		case <-ctx.Done():
+	synctest.Test(t, func(t *testing.T) {
+		d := newDeadly(t)
+		f := <-d.lives
+		d.w.bury(f)
+		d.begin()
+		d.w.model.becomes(func(ctx context.Context, r ports.ModelRequest) (ports.ModelReply, error) {
+			select {
+			case <-time.After(300 * time.Millisecond):
+			case <-ctx.Done():
+			}
+			return echo(ctx, r)
+		})
+		for i := range 60 {
+			who := fmt.Sprintf("p%d", i)
+			d.w.exec(`INSERT INTO conv (id, channel, chat, thread, deaths) VALUES ('` + (ports.Conversation{Channel: "chat", Chat: who}).String() + `', 'chat', '` + who + `', '', 2)`)
+			d.w.chat.say(t, who, "hello")
 		}
-		return echo(ctx, r)
+		eventually(t, "all are answered", func() bool { return len(d.w.chat.texts()) >= 60 })
+		d.w.end()
 	})
-	for i := range 60 {
-		who := fmt.Sprintf("p%d", i)
-		d.w.exec(`INSERT INTO conv (id, channel, chat, thread, deaths) VALUES ('` + (ports.Conversation{Channel: "chat", Chat: who}).String() + `', 'chat', '` + who + `', '', 2)`)
-		d.w.chat.say(t, who, "hello")
-	}
-	eventually(t, "all are answered", func() bool { return len(d.w.chat.texts()) >= 60 })
 }
