@@ -111,19 +111,22 @@ func TestAStopOfASuspectThatWaitsForItsTrialIsHeard(t *testing.T) {
 // A poison beside one slow conversation: as long as the slow one goes on past its
 // probation, both are on trial when the poison's time comes, and neither is alone.
 func TestPoisonIsFoundBesideASlowConversation(t *testing.T) {
-	d := newDeadly(t)
-	d.w.model.turnTimeout = 10 * time.Minute
-	slowly(d, 3*time.Second)
-	d.w.chat.say(t, "bob", "slow")
-	d.w.chat.say(t, "zed", "poison")
-	n := d.lived(d.shows("Reference: "))
-	t.Logf("%d deaths", n)
-	if n > 8 {
-		t.Errorf("the process died %d times", n)
-	}
-	if n := d.w.count(`SELECT COUNT(*) FROM turn t JOIN conv c ON c.id = t.conv WHERE c.chat = 'bob' AND t.outcome = 'failed'`); n != 0 {
-		t.Error("the slow one was given up")
-	}
+	synctest.Test(t, func(t *testing.T) {
+		d := newDeadly(t)
+		d.w.model.turnTimeout = 10 * time.Minute
+		slowly(d, 3*time.Second)
+		d.w.chat.say(t, "bob", "slow")
+		d.w.chat.say(t, "zed", "poison")
+		n := d.lived(d.shows("Reference: "))
+		t.Logf("%d deaths", n)
+		if n > 8 {
+			t.Errorf("the process died %d times", n)
+		}
+		if n := d.w.count(`SELECT COUNT(*) FROM turn t JOIN conv c ON c.id = t.conv WHERE c.chat = 'bob' AND t.outcome = 'failed'`); n != 0 {
+			t.Error("the slow one was given up")
+		}
+		d.w.end()
+	})
 }
 
 // After two crashes with 60 turns in flight everybody is a suspect. A model that
