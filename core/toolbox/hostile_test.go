@@ -54,8 +54,8 @@ func TestADeepSchemaCostsTheCheckAndNotTheToolbox(t *testing.T) {
 		}()
 		select {
 		case <-done:
-		case <-time.After(20 * time.Second):
-			t.Fatalf("%s: %d bytes of a schema keep the toolbox busy for 20 seconds and more", name, len(schema))
+		case <-time.After(time.Minute):
+			t.Fatalf("%s: %d bytes of a schema keep the toolbox busy for a minute and more", name, len(schema))
 		}
 		if r := b.View(Filter{}, nil).Check(t.Context(), ports.Call{Name: "bad__x", Arguments: json.RawMessage(`{"a":7}`)}); r.Why != "" {
 			t.Errorf("%s: a call is refused: %s", name, r.Why)
@@ -83,23 +83,32 @@ func TestASourceThatTakesLongToRegisterHoldsNobodyUp(t *testing.T) {
 		}
 		tools = append(tools, still{Name: fmt.Sprint("x", n), InputSchema: json.RawMessage(`{"type":"object","properties":{` + strings.Join(properties, ",") + `}}`)})
 	}
+	var all, longest time.Duration
+	for range 3 { // a machine may hold up whoever looks, but not each time
+		if all, longest = registers(tools); longest <= all/2 {
+			return
+		}
+	}
+	t.Errorf("registering took %s, and others waited up to %s of it", all, longest)
+}
+
+// registers tells how long a source takes to register its tools, and how long
+// somebody else waits meanwhile at most.
+func registers(tools []ports.ToolPort) (all, longest time.Duration) {
 	b := newBox(Config{Default: ports.PolicyAllow})
-	done := make(chan time.Duration)
+	done := make(chan time.Duration, 1)
 	go func() {
 		began := time.Now()
 		b.Add(Source{Name: "bad"}).Register(ports.Catalog{Tools: tools})
 		done <- time.Since(began)
 	}()
-	for longest := time.Duration(0); ; {
+	for {
 		began := time.Now()
 		b.Servers()
 		longest = max(longest, time.Since(began))
 		select {
-		case all := <-done:
-			if longest > all/2 {
-				t.Errorf("registering took %s, and others waited up to %s of it", all, longest)
-			}
-			return
+		case all = <-done:
+			return all, longest
 		default:
 			runtime.Gosched()
 		}
