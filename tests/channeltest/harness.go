@@ -14,7 +14,7 @@ type Harness struct {
 	// Start sets up a platform of its own with nobody on it, and one bot account.
 	// Each rule starts one and closes it.
 	Start func(ctx context.Context) (Platform, error)
-	// Patience is how long the kit waits for what must happen; 0 = 15 s. What must
+	// Patience is how long the kit waits for what must happen; 0 = 45 s. What must
 	// happen soon has a third of it.
 	Patience time.Duration
 }

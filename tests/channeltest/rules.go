@@ -9,7 +9,7 @@ import (
 )
 
 // ruleTime bounds one rule.
-const ruleTime = 90 * time.Second
+const ruleTime = 3 * time.Minute
 
 // Rules are all promises of a channel, in the order in which they are best read.
 func Rules() []Rule {

@@ -16,7 +16,7 @@ import (
 )
 
 // defaultPatience is Harness.Patience unless it is set.
-const defaultPatience = 15 * time.Second
+const defaultPatience = 45 * time.Second
 
 // scene is one platform with one channel and one inbox, as a rule plays on it.
 type scene struct {
