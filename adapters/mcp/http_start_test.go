@@ -139,7 +139,9 @@ func TestHeadersGoToTheServer(t *testing.T) {
 	cfg.Headers = map[string]ports.Secret{"Authorization": "Bearer " + token, "x-team": "7"}
 	r := start(t, cfg).ready()
 	r.wantEcho("one")
+	p.listened()
 	r.end()
+	eventually(t, "the server takes the end of the session", func() bool { _, deleted := p.counts(); return deleted > 0 })
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.seen) < 7 { // server/discover, initialize, initialized, GET, tools/list, tools/call, DELETE

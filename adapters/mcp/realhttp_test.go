@@ -159,13 +159,21 @@ func checkReplaced(t *testing.T, version string, restarts int) {
 	calls := newCalls()
 	fresh := func() http.Handler { return server.NewStreamableHTTPServer(goServer(calls), server.WithStateful(true)) }
 	var now atomic.Value // of http.Handler, of one type
+	var listens atomic.Int64
 	now.Store(fresh())
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		now.Load().(http.Handler).ServeHTTP(w, r)
+		to := now.Load().(http.Handler)
+		if r.Method == http.MethodGet {
+			listens.Add(1)
+		}
+		to.ServeHTTP(w, r)
 	}))
 	t.Cleanup(web.Close) // after the source, whose stream it waits for
 	r := start(t, Config{URL: ports.Secret(web.URL + "/mcp"), ProtocolVersion: version}).ready()
 	r.wantEcho("one")
+	if version == newestLegacy { // or its stream, if it opens late, tells of the loss before the call does
+		eventually(t, "the client listens", func() bool { return listens.Load() > 0 })
+	}
 	now.Store(fresh())
 	r.wantEcho("two")
 	r.await("ready again", 0, func(s ports.State) bool {
