@@ -50,7 +50,8 @@ func TestAStreamCutAtAnyByteIsNoReply(t *testing.T) {
 	t.Parallel()
 	wrote := filepath.Join(t.TempDir(), "wrote")
 	cuts := cutStreams(t)
-	h := startEachAlone(t, len(cuts), "", toolServer("tools", "3s", "E2E_WROTE", wrote))
+	h := startEachAlone(t, len(cuts), "", toolServer("tools", "30s", "E2E_WROTE", wrote))
+	h.WaitLine("mcp_server_connected", readyWithin)
 	began, runs := time.Now(), 0
 	users := make([]*telegram.User, len(cuts))
 	for i, c := range cuts {
