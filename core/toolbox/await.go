@@ -52,7 +52,7 @@ func (b *Toolbox) Reached(ctx context.Context) {
 // shall not hold up every turn.
 func (v *View) Starting(ctx context.Context) <-chan struct{} {
 	left := func(s *source) time.Duration {
-		if !v.uses(s.Name) || s.state.Phase != ports.PhaseConnecting {
+		if !v.connecting(s) {
 			return 0
 		}
 		return min(startPatience, s.Timeout) - time.Since(s.added)
@@ -66,6 +66,12 @@ func (v *View) Starting(ctx context.Context) <-chan struct{} {
 		v.box.await(ctx, left)
 	}()
 	return there
+}
+
+// connecting reports whether the view uses a source that is on its way for the first
+// time. Callers hold the box's mu.
+func (v *View) connecting(s *source) bool {
+	return v.uses(s.Name) && s.state.Phase == ports.PhaseConnecting
 }
 
 // await waits until there is no source that may still be waited for, or ctx ends. left

@@ -114,7 +114,7 @@ func (v *View) search(ctx context.Context, c ports.ToolCall) ports.CallResult {
 	}
 	began := time.Now()
 	v.box.await(ctx, func(s *source) time.Duration {
-		if !v.uses(s.Name) || s.state.Phase != ports.PhaseConnecting {
+		if !v.connecting(s) {
 			return 0
 		}
 		return s.Timeout - time.Since(began)
