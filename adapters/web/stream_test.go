@@ -137,7 +137,11 @@ func TestStreamsEndWithRun(t *testing.T) {
 		s.next("ready")
 		all = append(all, s)
 	}
+	began := time.Now()
 	r.stop()
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("the drain took %v", took)
+	}
 	for _, s := range all {
 		select {
 		case _, more := <-s.events:
